@@ -1,0 +1,7 @@
+//! Records, verdicts, and what people and machines read of them.
+//!
+//! This crate renders; it never runs and never judges. It knows neither the client nor the
+//! simulator: whatever it shows was written down in a [`record::Record`] or a [`verdict::Run`].
+
+pub mod record;
+pub mod verdict;
