@@ -1,1 +1,12 @@
-//! x
+//! The parties of a Human+ session that a client meets, for tests: a relay, a surface, people who
+//! edit it, and the faults that strike between them.
+//!
+//! A [`journal::Journal`] is the one ordered list of what happened; [`clock`] runs all of it on a
+//! virtual clock, over real sockets.
+
+pub mod duration;
+pub mod history;
+pub mod journal;
+pub mod person;
+pub mod surface;
+pub mod surface_host;

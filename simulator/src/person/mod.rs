@@ -1,0 +1,1 @@
+//! People who edit the surface beside the agents.
