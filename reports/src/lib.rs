@@ -4,4 +4,8 @@
 //! simulator: whatever it shows was written down in a [`record::Record`] or a [`verdict::Run`].
 
 pub mod record;
+pub mod record_file;
+mod redact;
 pub mod verdict;
+
+pub use redact::{MARK, Redactor, SECRET_CHARS_MIN, SecretTooShort};
