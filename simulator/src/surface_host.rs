@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::journal::{ChangeRow, Event};
+
 /// A surface, as the relay sees it: a state machine that is handed frames and says what to do.
 pub trait SurfaceHost: Send {
     /// Takes one frame that the relay accepted from `client`, in the order of acceptance. A batch
@@ -16,7 +18,15 @@ pub trait SurfaceHost: Send {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Emission {
     /// A frame (or a batch) for the relay's outbox; the relay routes it.
-    Frame(Value),
+    Frame {
+        /// The frame.
+        frame: Value,
+        /// What it tells its reader of the surface's state. An answer can be held, dropped or
+        /// handed to somebody else on its way, so that only the relay knows who was told and
+        /// when: each time it hands the frame to a client, it journals
+        /// [`Telling::delivered_to`] that client, once for each telling.
+        tells: Vec<Telling>,
+    },
     /// The answer to the POST that carried the frame, in place of the relay's `202 accepted`.
     /// This is how a surface that sits behind an HTTP gateway refuses a stale pin with 409.
     HttpStatus {
@@ -25,4 +35,45 @@ pub enum Emission {
         /// The JSON body.
         body: Value,
     },
+}
+
+impl Emission {
+    /// A frame that tells nothing of the surface's state: a handshake, an error, a notification.
+    pub fn plain(frame: Value) -> Self {
+        Self::Frame { frame, tells: Vec::new() }
+    }
+}
+
+/// What one answer tells its reader of the surface's state: values of cells, and change rows.
+///
+/// It is no part of the frame; it is how the testbed knows what an agent had seen (contract,
+/// section 5) without reading the frame as a client would.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Telling {
+    /// The client that asked.
+    pub asked_by: String,
+    /// The JSON-RPC id of the answer.
+    pub request: Option<Value>,
+    /// The newest write that the answer reflects.
+    pub as_of: u64,
+    /// Cells whose values it holds, as `handle.field`.
+    pub cells: Vec<String>,
+    /// The rows it holds.
+    pub rows: Vec<ChangeRow>,
+    /// The revision that goes with it.
+    pub revision: Option<String>,
+}
+
+impl Telling {
+    /// The event for the journal when the answer reached `client`.
+    pub fn delivered_to(&self, client: &str) -> Event {
+        Event::Delivery {
+            client: client.to_owned(),
+            as_of: self.as_of,
+            cells: self.cells.clone(),
+            rows: self.rows.clone(),
+            revision: self.revision.clone(),
+            request: self.request.clone(),
+        }
+    }
 }
