@@ -1,0 +1,3 @@
+//! The client under test: ours in this process, or somebody else's behind an adapter.
+
+pub mod protocol;
