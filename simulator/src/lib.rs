@@ -4,9 +4,11 @@
 //! A [`journal::Journal`] is the one ordered list of what happened; [`clock`] runs all of it on a
 //! virtual clock, over real sockets.
 
+pub mod clock;
 pub mod duration;
 pub mod history;
 pub mod journal;
 pub mod person;
 pub mod surface;
 pub mod surface_host;
+pub mod wire;
