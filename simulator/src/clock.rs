@@ -26,7 +26,9 @@ pub const OUTER_LIMIT: Duration = Duration::from_secs(3600);
 #[derive(Debug, thiserror::Error)]
 pub enum ClockError {
     /// The case did not end within [`OUTER_LIMIT`].
-    #[error("the case did not end within {OUTER_LIMIT:?} of simulated time: something waits for ever")]
+    #[error(
+        "the case did not end within {OUTER_LIMIT:?} of simulated time: something waits for ever"
+    )]
     OutOfSimulatedTime,
     /// The runtime could not be made.
     #[error("cannot start a runtime for the case: {0}")]

@@ -6,6 +6,7 @@
 
 pub mod clock;
 pub mod duration;
+pub mod fault;
 pub mod history;
 pub mod journal;
 pub mod person;

@@ -210,7 +210,8 @@ impl Directory {
         if let Some(directory) = shared.upgrade() {
             return Ok(directory);
         }
-        let builder_in = |parent: &Path| tempfile::Builder::new().prefix("relay-").tempdir_in(parent);
+        let builder_in =
+            |parent: &Path| tempfile::Builder::new().prefix("relay-").tempdir_in(parent);
         let mut held = builder_in(&std::env::temp_dir())?;
         if held.path().as_os_str().len() > DIRECTORY_BYTES_MAX {
             held = builder_in(Path::new("/tmp"))?;
