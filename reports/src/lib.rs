@@ -3,9 +3,15 @@
 //! This crate renders; it never runs and never judges. It knows neither the client nor the
 //! simulator: whatever it shows was written down in a [`record::Record`] or a [`verdict::Run`].
 
+pub mod console;
+mod format;
+pub mod json;
+pub mod junit;
 pub mod record;
 pub mod record_file;
 mod redact;
+mod telling;
 pub mod verdict;
 
+pub use format::{Format, UnknownFormat, render};
 pub use redact::{MARK, Redactor, SECRET_CHARS_MIN, SecretTooShort};

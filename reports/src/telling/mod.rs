@@ -1,0 +1,12 @@
+//! A record in words, for every report that a person reads.
+//!
+//! [`moment`] turns an entry into who, to whom, and what; [`excerpt`] chooses the moments around
+//! the evidence; [`snippet`] finds what to underline in the scenario; [`words`] holds the small
+//! things: times, counts, and text that is safe to print.
+
+pub(crate) mod excerpt;
+pub(crate) mod frame;
+pub(crate) mod moment;
+pub(crate) mod snippet;
+pub(crate) mod teller;
+pub(crate) mod words;

@@ -1,0 +1,8 @@
+//! The reports of a run that holds every kind of verdict.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod console;
+mod fixtures;
+mod gate;
+mod json;
+mod junit;
