@@ -1,0 +1,11 @@
+//! Running: each planned case on a clock of its own, several at once, results in the plan's
+//! order.
+
+mod case;
+mod conditions;
+mod recorder;
+mod runner;
+mod seat;
+
+pub use conditions::{Clock, Conditions};
+pub use runner::{Progress, RunOptions, Runner, Which};
