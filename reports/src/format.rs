@@ -2,7 +2,7 @@
 
 use crate::redact::Redactor;
 use crate::verdict::Run;
-use crate::{console, json, junit};
+use crate::{console, github, har, json, junit, markdown, tap};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -17,6 +17,14 @@ pub enum Format {
     Junit,
     /// Versioned JSON.
     Json,
+    /// TAP version 14.
+    Tap,
+    /// Workflow commands of GitHub Actions.
+    Github,
+    /// Markdown, for a job's summary.
+    Markdown,
+    /// The HTTP of every kept record, as HAR 1.2.
+    Har,
 }
 
 /// A name that is no [`Format`].
@@ -29,7 +37,15 @@ pub struct UnknownFormat {
 
 impl Format {
     /// Every format, in the order in which they are told.
-    pub const ALL: &[Self] = &[Self::Console, Self::Junit, Self::Json];
+    pub const ALL: &[Self] = &[
+        Self::Console,
+        Self::Junit,
+        Self::Json,
+        Self::Tap,
+        Self::Github,
+        Self::Markdown,
+        Self::Har,
+    ];
 
     /// Its name on a command line.
     pub fn name(self) -> &'static str {
@@ -37,6 +53,10 @@ impl Format {
             Self::Console => "console",
             Self::Junit => "junit",
             Self::Json => "json",
+            Self::Tap => "tap",
+            Self::Github => "github",
+            Self::Markdown => "markdown",
+            Self::Har => "har",
         }
     }
 }
@@ -62,6 +82,10 @@ pub fn render(format: Format, run: &Run, redactor: &Redactor) -> String {
         Format::Console => console(run, redactor),
         Format::Junit => junit::write(run, redactor),
         Format::Json => json::write(run, redactor),
+        Format::Tap => tap::write(run, redactor),
+        Format::Github => github::write(run, redactor),
+        Format::Markdown => markdown::write(run, redactor),
+        Format::Har => har::write(run, redactor),
     }
 }
 

@@ -4,12 +4,17 @@
 //! simulator: whatever it shows was written down in a [`record::Record`] or a [`verdict::Run`].
 
 pub mod console;
+pub mod diff;
 mod format;
+pub mod github;
+pub mod har;
 pub mod json;
 pub mod junit;
+pub mod markdown;
 pub mod record;
 pub mod record_file;
 mod redact;
+pub mod tap;
 mod telling;
 pub mod verdict;
 

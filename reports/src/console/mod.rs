@@ -10,6 +10,8 @@ mod paint;
 mod summary;
 mod timeline;
 
+pub(crate) use summary::last_line;
+
 use crate::redact::{Draft, Redactor};
 use crate::verdict::{Case, Run};
 use paint::Paint;

@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod console;
+mod diff;
 mod fixtures;
 mod gate;
 mod json;
 mod junit;
+mod machines;
