@@ -1,1 +1,5 @@
 //! People who edit the surface beside the agents.
+
+pub mod edit;
+
+pub use edit::{BadEdit, Edit, Fields, Position};

@@ -16,6 +16,7 @@ pub use changes::{
 pub use revisions::{
     CodeWord, Enforce, MarkerShape, Mint, Per, Rejection, RevisionsSpec, UnknownRejection, Unpinned,
 };
+pub(crate) use revisions::MintPlace;
 pub use tools::{Definition, ErrorAnswer, ExtraTool, Redefinition, ScriptedAnswer, ToolsSpec};
 
 /// The live application that agents and people edit: a board of screens, its tools, its
