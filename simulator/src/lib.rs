@@ -10,6 +10,7 @@ pub mod fault;
 pub mod history;
 pub mod journal;
 pub mod person;
+pub mod relay;
 pub mod surface;
 pub mod surface_host;
 pub mod wire;

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::matcher::Matcher;
@@ -58,9 +59,9 @@ impl Engine {
         fate
     }
 
-    /// A source of chance for faults that need one while they strike.
-    pub(crate) fn rng(&mut self) -> &mut ChaCha8Rng {
-        &mut self.rng
+    /// A source of chance of its own, for a fault that needs one while it strikes.
+    pub(crate) fn fork(&mut self) -> ChaCha8Rng {
+        ChaCha8Rng::from_rng(&mut self.rng)
     }
 }
 

@@ -25,6 +25,7 @@ pub use check::BadRule;
 pub(crate) use engine::{Engine, Fate};
 pub use matcher::Matcher;
 pub use message::{Kind, Message, Route};
+pub(crate) use mutation::with_id;
 pub use mutation::{IdChange, Mutation, Retarget, RpcError};
 pub use rule::{Close, FaultRule, Hoard, Redirect, Status};
 pub use selector::{Nth, RouteName, Selector};

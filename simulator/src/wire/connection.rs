@@ -30,6 +30,11 @@ impl Connection {
         Self(Arc::new(Shared { number, cut: AtomicU8::new(0), told: Notify::new() }))
     }
 
+    /// The connection of a request that came over none, when a router is called directly.
+    pub fn loose() -> Self {
+        Self::new(0)
+    }
+
     /// The connection's number within its server, from 1 in the order of arrival.
     pub fn number(&self) -> u64 {
         self.0.number

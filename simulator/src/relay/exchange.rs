@@ -1,0 +1,409 @@
+//! One HTTP exchange, from the moment its request was read to its fate.
+
+use std::future::pending;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Query, Request, State};
+use axum::http::header::{AUTHORIZATION, EXPECT};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::Response;
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use indexmap::IndexMap;
+use tokio::time::sleep;
+
+use super::body::{CutInHalf, Watch, Watched};
+use super::frame::{Frame, FrameKind, InvalidFrame, parse};
+use super::hub::Hub;
+use super::refusal::Refusal;
+use super::routes::refuse;
+use crate::fault::{Close, Fate, FaultRule, Hoard, Kind, Message, Route};
+use crate::journal::Event;
+use crate::wire::Connection;
+
+/// A body over 256 KiB is refused (RELAY-8).
+pub(super) const BODY_BYTES_MAX: usize = 262_144;
+
+/// How much of a refused body is still read, so that the caller gets to read the refusal: a
+/// socket that is closed over unread bytes takes the answer with it (RELAY-12).
+const DRAINED_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// The headers that matter to the contract.
+const HEADERS_KEPT: [&str; 10] = [
+    "accept",
+    "authorization",
+    "cache-control",
+    "content-type",
+    "host",
+    "last-event-id",
+    "location",
+    "proxy-authorization",
+    "retry-after",
+    "x-accel-buffering",
+];
+
+/// One HTTP exchange, as the routes see it.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    /// Its number in the journal.
+    pub(super) number: u64,
+    /// The token it showed, in the query or as a bearer.
+    pub(super) token: Option<String>,
+    /// The client it named; empty when it named none.
+    pub(super) client: String,
+    pub(super) query: IndexMap<String, String>,
+    /// Whether it is the surface's side of a receive leg.
+    pub(super) inbound: bool,
+    pub(super) body: Bytes,
+    /// The frames in the body of an inbox.
+    pub(super) frames: Option<Result<Vec<Frame>, InvalidFrame>>,
+    pub(super) fate: Option<Fate>,
+    pub(super) connection: Connection,
+}
+
+impl Exchange {
+    pub(super) fn asks(&self, name: &str) -> Option<&str> {
+        self.query.get(name).map(String::as_str)
+    }
+
+    pub(super) fn rule(&self) -> Option<&FaultRule> {
+        self.fate.as_ref().map(|fate| &*fate.rule)
+    }
+}
+
+/// Reads a request, journals it, lets faults and people at it, and journals what came of it.
+pub(super) async fn observe(
+    State(hub): State<Arc<Hub>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let connection =
+        parts.extensions.get::<Connection>().cloned().unwrap_or_else(Connection::loose);
+    let body = read(&parts, body).await;
+    hub.sweep();
+
+    let (route, receives) = route_of(&parts.method, parts.uri.path());
+    let query = query_of(&parts);
+    let number = hub.next_exchange();
+    let mut exchange = Exchange {
+        number,
+        token: token_of(&hub, &query, &parts.headers),
+        client: query.get("client").cloned().unwrap_or_default(),
+        inbound: receives && is_inbound(&hub, &query),
+        body: Bytes::new(),
+        frames: None,
+        fate: None,
+        query,
+        connection,
+    };
+    let bytes = match &body {
+        Ok(body) => body.len(),
+        Err(read) => *read,
+    };
+    hub.note(request_event(&exchange, &parts, route, bytes as u64));
+    let watch = Watch::over(&hub, number, &exchange.connection);
+
+    match body {
+        Ok(body) => exchange.body = body,
+        Err(_) if hub.dialect.answers_oversize => {
+            let mut response = refuse(&hub, route, Refusal::PayloadTooLarge);
+            response.headers_mut().insert("connection", HeaderValue::from_static("close"));
+            return finish(&hub, watch, &exchange, response);
+        }
+        Err(_) => {
+            exchange.connection.close();
+            return never(watch).await;
+        }
+    }
+    if route == Route::Inbox {
+        exchange.frames = Some(parse(&exchange.body, hub.dialect.leniency()));
+    }
+
+    let receives = receives && !exchange.inbound;
+    let for_faults = !exchange.inbound && !(route == Route::Outbox && parts.method == Method::POST);
+    let seen = Seen::of(&exchange);
+    let own = seen.exchange(route, receives);
+    if for_faults {
+        let fate = hub.decide(&[&[own][..], &seen.frames()].concat());
+        exchange.fate = fate;
+        hub.people_before(&[own]);
+    }
+    if let Some(fate) = &exchange.fate {
+        hub.note(fate.event(Some(number)));
+    }
+    let exchange = Arc::new(exchange);
+    parts.extensions.insert(Arc::clone(&exchange));
+    let request = Request::from_parts(parts, Body::empty());
+    let response = suffer(&hub, &exchange, route, request, next).await;
+    let response = match response {
+        Some(response) => response,
+        None => return never(watch).await,
+    };
+    if for_faults {
+        hub.people_after(&[own]);
+    }
+    finish(&hub, watch, &exchange, response)
+}
+
+/// Runs the exchange as its fate has it. None: it is never answered.
+async fn suffer(
+    hub: &Arc<Hub>,
+    exchange: &Arc<Exchange>,
+    route: Route,
+    request: Request,
+    next: Next,
+) -> Option<Response> {
+    let Some(rule) = exchange.rule() else { return Some(next.run(request).await) };
+    let is_stream = route == Route::Events;
+    let instead = rule.status.is_some() || rule.redirect.is_some();
+    let silenced = matches!(rule.close, Some(Close::Reset | Close::BlackHole));
+    let mut response = None;
+    if rule.applied || !(instead || silenced) {
+        response = Some(next.run(request).await);
+    }
+    if let Some(status) = &rule.status {
+        let (text, content_type) = status.content();
+        response = Some(scripted(status.number(), text, content_type, status.headers()));
+    } else if let Some(redirect) = &rule.redirect {
+        let headers = IndexMap::from([("location".to_owned(), redirect.to.clone())]);
+        response = Some(scripted(redirect.code, String::new(), None, &headers));
+    }
+    hold(hub, exchange, route).await;
+    match rule.close {
+        Some(Close::Reset) => {
+            exchange.connection.reset();
+            None
+        }
+        Some(Close::BlackHole) => None,
+        // A stream ends itself, after its head and its first line.
+        Some(Close::Cut) if !is_stream => Some(cut(response?, &exchange.connection).await),
+        Some(Close::End) if !is_stream => {
+            let mut response = response?;
+            response.headers_mut().remove("content-length");
+            *response.body_mut() = Body::empty();
+            Some(response)
+        }
+        _ => response,
+    }
+}
+
+/// Holds a response back. The delay of a posted frame is another matter: see the inbox.
+async fn hold(hub: &Arc<Hub>, exchange: &Exchange, route: Route) {
+    let Some(rule) = exchange.rule() else { return };
+    match rule.hoard {
+        Some(Hoard::For(span)) => sleep(span.get()).await,
+        Some(Hoard::UntilNextRequest) => hub.next_request_of(&exchange.client).await,
+        Some(Hoard::ForEver) => pending().await,
+        None => {}
+    }
+    if let Some(delay) = rule.delay.filter(|_| route != Route::Inbox) {
+        sleep(delay.get()).await;
+    }
+}
+
+async fn cut(response: Response, connection: &Connection) -> Response {
+    let (mut parts, body) = response.into_parts();
+    // The relay's own bodies cannot fail; a cut answer is lost either way.
+    let whole = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+    parts.headers.remove("content-length");
+    Response::from_parts(parts, Body::new(CutInHalf::new(&whole, connection)))
+}
+
+fn scripted(
+    code: u16,
+    text: String,
+    content_type: Option<String>,
+    more: &IndexMap<String, String>,
+) -> Response {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::IM_A_TEAPOT);
+    let content_type = content_type.map(|value| ("content-type".to_owned(), value));
+    for (name, value) in content_type.iter().map(|(name, value)| (name, value)).chain(more) {
+        // A header that HTTP cannot carry is left out: the rule's own text shows it.
+        if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
+            response.headers_mut().insert(name, value);
+        }
+    }
+    response
+}
+
+/// Journals the head of a response and watches its body.
+fn finish(hub: &Arc<Hub>, watch: Watch, exchange: &Exchange, response: Response) -> Response {
+    let (mut parts, body) = response.into_parts();
+    if parts.status == StatusCode::NOT_FOUND && !hub.dialect.cors_on_404 {
+        let cors: Vec<HeaderName> = parts.headers.keys().cloned().collect();
+        for name in cors.iter().filter(|name| name.as_str().starts_with("access-control-")) {
+            parts.headers.remove(name);
+        }
+    }
+    hub.note(Event::Response {
+        exchange: exchange.number,
+        status: parts.status.as_u16(),
+        headers: kept(&parts.headers),
+    });
+    Response::from_parts(parts, Body::new(Watched::new(body, watch)))
+}
+
+/// Waits for the connection to be dropped, and the exchange with it.
+async fn never(watch: Watch) -> Response {
+    let _watch = watch;
+    pending().await
+}
+
+/// The body, or how many bytes of it were read when it was too long.
+async fn read(parts: &Parts, body: Body) -> Result<Bytes, usize> {
+    if parts.method != Method::POST {
+        return Ok(Bytes::new());
+    }
+    let said = parts.headers.get("content-length");
+    let said = said.and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    let asks_first = parts.headers.contains_key(EXPECT);
+    if said.is_some_and(|said| said > BODY_BYTES_MAX) && asks_first {
+        // The caller waits to be told before it sends anything.
+        return Err(0);
+    }
+    let mut body = body;
+    let mut whole = BytesMut::new();
+    let mut bytes = 0_usize;
+    while let Some(frame) = body.frame().await {
+        // A caller that hung up in the middle of its body is never answered anyway.
+        let Ok(frame) = frame else { break };
+        let Some(data) = frame.data_ref() else { continue };
+        bytes = bytes.saturating_add(data.len());
+        if bytes <= BODY_BYTES_MAX {
+            whole.extend_from_slice(data);
+        } else if bytes > DRAINED_BYTES_MAX {
+            break;
+        }
+    }
+    if bytes > BODY_BYTES_MAX { Err(bytes) } else { Ok(whole.freeze()) }
+}
+
+/// The route of a request, and whether it is a receive leg.
+fn route_of(method: &Method, path: &str) -> (Route, bool) {
+    let get = method == Method::GET;
+    let leaf = path.strip_prefix('/').and_then(|path| path.split_once('/')).map(|(_, leaf)| leaf);
+    match (path, leaf) {
+        ("/", _) => (Route::Health, false),
+        ("/register", _) => (Route::Register, false),
+        (_, Some("inbox")) => (Route::Inbox, false),
+        (_, Some("events")) => (Route::Events, get),
+        (_, Some("outbox")) => (Route::Outbox, get),
+        (_, Some("poll")) => (Route::Poll, get),
+        (_, Some("unregister")) => (Route::Unregister, false),
+        _ => (Route::Other, false),
+    }
+}
+
+fn is_inbound(hub: &Hub, query: &IndexMap<String, String>) -> bool {
+    match query.get("direction").map(String::as_str) {
+        Some("outbound") => false,
+        Some("inbound") => true,
+        _ => !hub.dialect.outbound_by_default,
+    }
+}
+
+/// The query, the first value of each name.
+fn query_of(parts: &Parts) -> IndexMap<String, String> {
+    let pairs = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri);
+    let mut query = IndexMap::new();
+    for (name, value) in pairs.map(|Query(pairs)| pairs).unwrap_or_default() {
+        query.entry(name).or_insert(value);
+    }
+    query
+}
+
+/// The token that a request shows; an empty one is none.
+fn token_of(hub: &Hub, query: &IndexMap<String, String>, headers: &HeaderMap) -> Option<String> {
+    let in_query = query.get("token").filter(|token| !token.is_empty());
+    if in_query.is_some() || !hub.dialect.reads_bearer {
+        return in_query.cloned();
+    }
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then(|| token.to_owned())
+}
+
+fn request_event(exchange: &Exchange, parts: &Parts, route: Route, bytes: u64) -> Event {
+    let mut query = exchange.query.clone();
+    if let Some(token) = query.get_mut("token") {
+        "[token]".clone_into(token);
+    }
+    Event::Request {
+        exchange: exchange.number,
+        client: Some(&exchange.client).filter(|client| !client.is_empty()).cloned(),
+        method: parts.method.to_string(),
+        route: route.name().to_owned(),
+        query,
+        headers: kept(&parts.headers),
+        bytes,
+    }
+}
+
+/// The headers that matter, without tokens, and without what names a port of this machine.
+fn kept(headers: &HeaderMap) -> IndexMap<String, String> {
+    let mut kept = IndexMap::new();
+    for name in HEADERS_KEPT {
+        let Some(value) = headers.get(name) else { continue };
+        let value = String::from_utf8_lossy(value.as_bytes());
+        let value = match name {
+            "authorization" | "proxy-authorization" => {
+                format!("{} [token]", value.split(' ').next().unwrap_or_default())
+            }
+            "host" => value.split(':').next().unwrap_or_default().to_owned(),
+            _ => value.into_owned(),
+        };
+        kept.insert(name.to_owned(), value);
+    }
+    kept
+}
+
+/// What faults and people see of an exchange.
+struct Seen {
+    client: Option<String>,
+    frames: Vec<(Kind, Option<String>, Option<String>)>,
+}
+
+impl Seen {
+    fn of(exchange: &Exchange) -> Self {
+        let frames = exchange.frames.as_ref().and_then(|frames| frames.as_ref().ok());
+        let frames = frames.into_iter().flatten().filter_map(|frame| {
+            let kind = match frame.kind {
+                FrameKind::Request(_) => Kind::Request,
+                FrameKind::Notification => Kind::Notification,
+                FrameKind::Answer(_) => return None,
+            };
+            Some((kind, frame.method().map(str::to_owned), frame.tool().map(str::to_owned)))
+        });
+        let client = Some(&exchange.client).filter(|client| !client.is_empty()).cloned();
+        Self { client, frames: frames.collect() }
+    }
+
+    fn frames(&self) -> Vec<Message<'_>> {
+        let client = self.client.as_deref();
+        self.frames
+            .iter()
+            .map(|(kind, method, tool)| Message {
+                kind: *kind,
+                client,
+                method: method.as_deref(),
+                tool: tool.as_deref(),
+            })
+            .collect()
+    }
+
+    fn exchange(&self, route: Route, receives: bool) -> Message<'_> {
+        let first = self.frames.first();
+        Message {
+            kind: Kind::Exchange { route, receives },
+            client: self.client.as_deref(),
+            method: first.and_then(|(_, method, _)| method.as_deref()),
+            tool: first.and_then(|(_, _, tool)| tool.as_deref()),
+        }
+    }
+}
