@@ -13,6 +13,8 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
+use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use super::protocol::{
@@ -27,7 +29,7 @@ mod reply;
 
 pub use fault::{AdapterFault, Tail};
 use life::Life;
-use reply::Outcome;
+pub(super) use reply::Outcome;
 
 /// How much an adapter may take and how long it may think.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,6 +114,28 @@ impl Adapter {
         ask(&self.life, operation, deadline).await
     }
 
+    /// Asks for something that no operation may be, and gives back what came, unread.
+    pub(super) async fn ask_oddly(
+        &self,
+        fields: &Map<String, Value>,
+        deadline: Duration,
+    ) -> Result<Outcome, AdapterFault> {
+        let mut request = fields.clone();
+        let id = self.life.next_id();
+        request.insert("id".into(), id.into());
+        let line = sayable(&request)?;
+        self.life.exchange(id, "an unknown operation", None, line, deadline).await
+    }
+
+    /// Closes stdin without a word, as a testbed that crashed does.
+    ///
+    /// # Errors
+    /// When the adapter stays, or leaves with another status than 0.
+    pub(super) async fn hang_up(mut self) -> Result<(), AdapterFault> {
+        self.life.close_stdin();
+        self.life.leave(self.limits.shutdown).await
+    }
+
     /// What the adapter wrote to stderr since the last time, oldest first, as it came: secrets
     /// that a client leaks are in it, and finding them is the caller's business (AUTH-2).
     ///
@@ -175,7 +199,7 @@ fn read_hello(outcome: Outcome) -> Result<Hello, AdapterFault> {
             });
         }
     };
-    match ok.get("protocol").and_then(serde_json::Value::as_u64) {
+    match ok.get("protocol").and_then(Value::as_u64) {
         Some(theirs) if theirs == u64::from(PROTOCOL) => {}
         Some(theirs) => return Err(AdapterFault::WrongProtocol { theirs, ours: PROTOCOL }),
         None => {
@@ -227,10 +251,12 @@ async fn exchange(
         life.keep_secret(attach.invitation.token.reveal());
     }
     let id = life.next_id();
-    // A request is numbers, strings and maps with string keys, all of which JSON can hold.
-    let line = ascii::line(&Request { id, operation: operation.clone() })
-        .map_err(|error| AdapterFault::Unsayable { why: error.to_string() })?;
-    life.exchange(id, operation, line, deadline).await
+    let line = sayable(&Request { id, operation: operation.clone() })?;
+    life.exchange(id, operation.name(), operation.agent(), line, deadline).await
+}
+
+fn sayable(request: &impl Serialize) -> Result<Vec<u8>, AdapterFault> {
+    ascii::line(request).map_err(|error| AdapterFault::Unsayable { why: error.to_string() })
 }
 
 /// A command line as words.

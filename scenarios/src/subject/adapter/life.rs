@@ -17,7 +17,6 @@ use super::Limits;
 use super::fault::{AdapterFault, Tail};
 use super::lines::{Line, Lines};
 use super::reply::{self, Outcome};
-use crate::subject::protocol::Operation;
 
 /// How long a process that closed its stdout has to end by itself, and how long pipes are read
 /// after it ended: a grandchild may hold them open for ever.
@@ -122,7 +121,8 @@ impl Life {
     pub(super) async fn exchange(
         &self,
         id: u64,
-        operation: &Operation,
+        operation: &'static str,
+        agent: Option<&str>,
         line: Vec<u8>,
         deadline: Duration,
     ) -> Result<Outcome, AdapterFault> {
@@ -135,7 +135,7 @@ impl Life {
                 return Err(AdapterFault::NotRunning { why });
             }
             state.asked = state.asked.max(id);
-            state.waiting.insert(id, Waiting { operation: operation.name(), answer });
+            state.waiting.insert(id, Waiting { operation, answer });
         }
         // A failed send means that the life has just ended, and its minder answers everyone.
         let _ = self.to_stdin.send(line);
@@ -145,8 +145,8 @@ impl Life {
             Ok(Err(_)) => Err(AdapterFault::NotRunning { why: "it was put away".into() }),
             Err(_) => {
                 let fault = AdapterFault::Hung {
-                    operation: operation.name(),
-                    agent: operation.agent().map(str::to_owned),
+                    operation,
+                    agent: agent.map(str::to_owned),
                     waited: deadline,
                     stderr: self.shared.tail(),
                 };
@@ -177,6 +177,12 @@ impl Life {
         let mut ended = self.ended.clone();
         // The minder's sender is dropped at the latest when the minder is, which ends the wait.
         let _ = ended.wait_for(|ended| *ended).await;
+    }
+
+    /// Lets go of the adapter's stdin. Nothing can be asked any more.
+    pub(super) fn close_stdin(&mut self) {
+        // The writer ends when the last sender is gone, and the pipe with it.
+        (self.to_stdin, _) = mpsc::unbounded_channel();
     }
 
     /// Waits for the process to leave by itself after it was asked to.

@@ -10,7 +10,7 @@ const SHOWN: usize = 200;
 
 /// The half of an answer that does not depend on what was asked.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Outcome {
+pub(in crate::subject) enum Outcome {
     /// It went well; the shape of the value is the operation's business.
     Ok(Value),
     /// It did not.

@@ -200,7 +200,7 @@ impl Config {
                     && self.poll.dialect == PollDialect::Readme
                     && self.poll.path != default_poll.path,
             ),
-            (Capability::SubscribeFirst, self.subscribe_first),
+            (Capability::SubscribeFirst, !long_poll && self.subscribe_first),
             (Capability::AuthQuery, self.auth == Auth::Query),
             (Capability::AuthBearer, self.auth == Auth::Bearer),
             (Capability::TrustAllow, !self.trust.undeclared && !self.trust.every_tool),
@@ -221,11 +221,16 @@ impl Config {
         rules.into_iter().filter(|(_, needed)| *needed).map(|(capability, _)| capability).collect()
     }
 
-    /// The dotted keys that hold something else than their default.
+    /// The dotted keys that hold something else than their default, those aside that mean nothing
+    /// to the transport.
     pub fn changed_keys(&self) -> Vec<String> {
         let (mine, default) = (leaves(self), leaves(&Self::default()));
+        let idle = match self.transport {
+            Transport::Sse => "poll.",
+            Transport::LongPoll => "subscribe_first",
+        };
         mine.into_iter()
-            .filter(|(key, value)| default.get(key) != Some(value))
+            .filter(|(key, value)| !key.starts_with(idle) && default.get(key) != Some(value))
             .map(|(key, _)| key)
             .collect()
     }
@@ -279,6 +284,18 @@ mod tests {
         config.timeout_ms = 5;
         assert_eq!(config.changed_keys(), ["trust.pins", "timeout_ms", "egress.allowed_ports"]);
         assert!(config.needs().contains(&Capability::TrustPins));
+    }
+
+    #[test]
+    fn a_key_that_the_transport_has_no_use_for_is_no_obstacle() {
+        let poll = Poll { path: "queue".into(), dialect: PollDialect::Public, wait_ms: 1 };
+        let sse = Config { poll, ..Config::default() };
+        assert!(sse.changed_keys().is_empty());
+        assert_eq!(sse.needs(), Config::default().needs());
+        let transport = Transport::LongPoll;
+        let long_poll = Config { transport, subscribe_first: true, ..Config::default() };
+        assert_eq!(long_poll.changed_keys(), ["transport"]);
+        assert!(!long_poll.needs().contains(&Capability::SubscribeFirst));
     }
 
     #[test]
