@@ -2,6 +2,7 @@
 
 pub mod adapter;
 pub mod builtin;
+pub mod check;
 pub mod protocol;
 
 use adapter::{Adapter, AdapterFault};
