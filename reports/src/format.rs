@@ -2,7 +2,7 @@
 
 use crate::redact::Redactor;
 use crate::verdict::Run;
-use crate::{console, github, har, json, junit, markdown, tap};
+use crate::{console, github, har, html, json, junit, markdown, tap};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -25,6 +25,8 @@ pub enum Format {
     Markdown,
     /// The HTTP of every kept record, as HAR 1.2.
     Har,
+    /// One page that needs nothing else.
+    Html,
 }
 
 /// A name that is no [`Format`].
@@ -45,6 +47,7 @@ impl Format {
         Self::Github,
         Self::Markdown,
         Self::Har,
+        Self::Html,
     ];
 
     /// Its name on a command line.
@@ -57,6 +60,7 @@ impl Format {
             Self::Github => "github",
             Self::Markdown => "markdown",
             Self::Har => "har",
+            Self::Html => "html",
         }
     }
 }
@@ -86,6 +90,7 @@ pub fn render(format: Format, run: &Run, redactor: &Redactor) -> String {
         Format::Github => github::write(run, redactor),
         Format::Markdown => markdown::write(run, redactor),
         Format::Har => har::write(run, redactor),
+        Format::Html => html::write(run, redactor),
     }
 }
 

@@ -67,7 +67,7 @@ fn entries(page: &str, record: &Record) -> Vec<Value> {
                 exchange.ended = Some((entry.at, *bytes, how.as_str()));
             }
             Event::Frame { direction: Direction::ToSurface, frame, .. } => {
-                exchange.sent.push(frame)
+                exchange.sent.push(frame);
             }
             Event::Frame { direction: Direction::ToClient, frame, .. } => {
                 exchange.received.push(frame);

@@ -8,6 +8,7 @@ pub mod diff;
 mod format;
 pub mod github;
 pub mod har;
+pub mod html;
 pub mod json;
 pub mod junit;
 pub mod markdown;

@@ -42,7 +42,9 @@ impl Paint {
     /// What happened, in the colour of its kind.
     pub(super) fn moment(self, kind: Kind, text: &str) -> String {
         let style = match kind {
-            Kind::Fault | Kind::Refusal => AnsiColor::Yellow.on_default(),
+            Kind::Fault | Kind::Refusal | Kind::FrameError | Kind::Warning => {
+                AnsiColor::Yellow.on_default()
+            }
             Kind::Edit => AnsiColor::Magenta.on_default(),
             Kind::AnswerError => AnsiColor::BrightRed.on_default(),
             Kind::Write | Kind::Answer | Kind::Frame | Kind::State | Kind::Session => Style::new(),

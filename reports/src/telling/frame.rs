@@ -17,6 +17,8 @@ pub(crate) struct Told {
     pub(crate) title: String,
     /// `#3`, `pin r1`.
     pub(crate) details: Vec<String>,
+    /// Whether it is a JSON-RPC error.
+    pub(crate) error: bool,
 }
 
 /// Tells a frame. `asked` knows what an answer's id had asked for, as [`request_name`] said it.
@@ -28,15 +30,19 @@ pub(crate) fn tell(frame: &Value, asked: &dyn Fn(&Value) -> Option<String>) -> T
         }
         Value::Array(frames) if !frames.is_empty() => {
             let titles: Vec<_> = frames.iter().map(|frame| tell(frame, asked).title).collect();
-            Told { title: format!("batch: {}", titles.join("; ")), details: Vec::new() }
+            Told {
+                title: format!("batch: {}", titles.join("; ")),
+                details: Vec::new(),
+                error: false,
+            }
         }
         Value::String(text) => {
             let shown = elide(&plain(text), PREVIEW_CHARS);
-            Told { title: format!("not JSON: `{shown}`"), details: Vec::new() }
+            Told { title: format!("not JSON: `{shown}`"), details: Vec::new(), error: false }
         }
         other => {
             let shown = elide(&value(other), PREVIEW_CHARS);
-            Told { title: format!("not a frame: `{shown}`"), details: Vec::new() }
+            Told { title: format!("not a frame: `{shown}`"), details: Vec::new(), error: false }
         }
     }
 }
@@ -96,7 +102,7 @@ fn tell_request(fields: &Map<String, Value>) -> Told {
         }
         _ => {}
     }
-    Told { title: elide(&title, PREVIEW_CHARS * 3), details }
+    Told { title: elide(&title, PREVIEW_CHARS * 3), details, error: false }
 }
 
 fn tell_answer(fields: &Map<String, Value>, asked: &dyn Fn(&Value) -> Option<String>) -> Told {
@@ -105,7 +111,11 @@ fn tell_answer(fields: &Map<String, Value>, asked: &dyn Fn(&Value) -> Option<Str
     let to_what = to_what.unwrap_or_else(|| "a request nobody made".to_owned());
     // `error: null` beside a result is a result (IDENT-3).
     if let Some(error) = fields.get("error").filter(|error| !error.is_null()) {
-        return Told { title: format!("refuses {to_what}: {}", error_words(error)), details };
+        return Told {
+            title: format!("refuses {to_what}: {}", error_words(error)),
+            details,
+            error: true,
+        };
     }
     let result = fields.get("result").unwrap_or(&Value::Null);
     if let Some(revision) = revision_of(result) {
@@ -116,7 +126,7 @@ fn tell_answer(fields: &Map<String, Value>, asked: &dyn Fn(&Value) -> Option<Str
         _ => "answers",
     };
     let preview = preview(result).map(|text| format!(": {text}")).unwrap_or_default();
-    Told { title: format!("{verb} {to_what}{preview}"), details }
+    Told { title: format!("{verb} {to_what}{preview}"), details, error: false }
 }
 
 /// `-32000 "stale" data={"code":"conflict"}`.

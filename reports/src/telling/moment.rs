@@ -72,6 +72,8 @@ pub(crate) enum Kind {
     Step,
     Http,
     Frame,
+    /// A frame that is a JSON-RPC error.
+    FrameError,
     Fault,
     /// A person's edit.
     Edit,
@@ -85,6 +87,8 @@ pub(crate) enum Kind {
     AnswerError,
     State,
     Log,
+    /// A log line that warns, or worse.
+    Warning,
     Board,
     Note,
 }
@@ -96,6 +100,7 @@ impl Kind {
             Self::Step => "step",
             Self::Http => "http",
             Self::Frame => "frame",
+            Self::FrameError => "frame-error",
             Self::Fault => "fault",
             Self::Edit => "edit",
             Self::Write => "write",
@@ -106,6 +111,7 @@ impl Kind {
             Self::AnswerError => "answer-error",
             Self::State => "state",
             Self::Log => "log",
+            Self::Warning => "warning",
             Self::Board => "board",
             Self::Note => "note",
         }

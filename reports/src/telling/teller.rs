@@ -193,10 +193,12 @@ impl Teller {
                 Told::at(Kind::State, Party::Client(plain(agent)), title)
             }
             Event::Log { level, target, message } => {
-                let loud = matches!(level.as_str(), "warn" | "error");
                 let title = format!("{}: {}", plain(level), elide(&plain(message), MESSAGE_CHARS));
-                let told = Told::at(Kind::Log, Party::Testbed, title).with(plain(target));
-                if loud { told } else { told.weighing(Weight::Bookkeeping) }
+                let (kind, weight) = match level.as_str() {
+                    "warn" | "error" => (Kind::Warning, Weight::Story),
+                    _ => (Kind::Log, Weight::Bookkeeping),
+                };
+                Told::at(kind, Party::Testbed, title).with(plain(target)).weighing(weight)
             }
             Event::Board { screens } => {
                 let title = format!("holds {} at the end", count(screens.len(), "screen"));
@@ -220,7 +222,8 @@ impl Teller {
             }
             Direction::ToClient => (Party::Surface, who),
         };
-        Told { details: words.details, ..Told::from(Kind::Frame, from, to, words.title) }
+        let kind = if words.error { Kind::FrameError } else { Kind::Frame };
+        Told { details: words.details, ..Told::from(kind, from, to, words.title) }
     }
 
     /// Keeps what a request asked, so that its answer can be told.

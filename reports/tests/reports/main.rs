@@ -5,6 +5,7 @@ mod console;
 mod diff;
 mod fixtures;
 mod gate;
+mod html;
 mod json;
 mod junit;
 mod machines;
