@@ -415,22 +415,29 @@ impl Visit {
     }
 
     async fn fault(&mut self, fault: &AdapterFault) {
-        self.findings.push(from_fault(fault));
+        self.note(from_fault(fault));
         let Some(adapter) = &mut self.adapter else { return };
         if fault.ends_the_life()
             && let Err(again) = adapter.restart().await
         {
-            self.findings.push(from_fault(&again));
+            self.note(from_fault(&again));
             self.adapter = None;
         }
     }
 
     fn wrong(&mut self, what: String, why: &'static str, fix: &str) {
-        self.findings.push(Finding { level: Level::Wrong, what, why, fix: fix.into() });
+        self.note(Finding { level: Level::Wrong, what, why, fix: fix.into() });
     }
 
     fn look(&mut self, what: String, why: &'static str, fix: &str) {
-        self.findings.push(Finding { level: Level::Look, what, why, fix: fix.into() });
+        self.note(Finding { level: Level::Look, what, why, fix: fix.into() });
+    }
+
+    /// The same thing is asked at several relays, and told once.
+    fn note(&mut self, finding: Finding) {
+        if !self.findings.contains(&finding) {
+            self.findings.push(finding);
+        }
     }
 }
 
