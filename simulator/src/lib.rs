@@ -14,3 +14,4 @@ pub mod relay;
 pub mod surface;
 pub mod surface_host;
 pub mod wire;
+pub mod world;

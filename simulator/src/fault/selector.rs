@@ -113,11 +113,6 @@ impl Selector {
         self.0.client = client;
         self
     }
-
-    /// Whether it chooses HTTP exchanges rather than frames.
-    pub(super) fn is_route(&self) -> bool {
-        self.0.route.is_some()
-    }
 }
 
 impl fmt::Display for Selector {

@@ -75,11 +75,7 @@ impl Exchange {
 }
 
 /// Reads a request, journals it, lets faults and people at it, and journals what came of it.
-pub(super) async fn observe(
-    State(hub): State<Arc<Hub>>,
-    request: Request,
-    next: Next,
-) -> Response {
+pub(super) async fn observe(State(hub): State<Arc<Hub>>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
     let connection =
         parts.extensions.get::<Connection>().cloned().unwrap_or_else(Connection::loose);
@@ -172,7 +168,8 @@ async fn suffer(
         let headers = IndexMap::from([("location".to_owned(), redirect.to.clone())]);
         response = Some(scripted(redirect.code, String::new(), None, &headers));
     }
-    hold(hub, exchange, route).await;
+    // The delay of a posted frame is not the response's: see the inbox.
+    hold(hub, &exchange.client, rule, route != Route::Inbox).await;
     match rule.close {
         Some(Close::Reset) => {
             exchange.connection.reset();
@@ -191,16 +188,15 @@ async fn suffer(
     }
 }
 
-/// Holds a response back. The delay of a posted frame is another matter: see the inbox.
-async fn hold(hub: &Arc<Hub>, exchange: &Exchange, route: Route) {
-    let Some(rule) = exchange.rule() else { return };
+/// Holds a response back for as long as a rule says.
+pub(super) async fn hold(hub: &Hub, client: &str, rule: &FaultRule, delays: bool) {
     match rule.hoard {
         Some(Hoard::For(span)) => sleep(span.get()).await,
-        Some(Hoard::UntilNextRequest) => hub.next_request_of(&exchange.client).await,
+        Some(Hoard::UntilNextRequest) => hub.next_request_of(client).await,
         Some(Hoard::ForEver) => pending().await,
         None => {}
     }
-    if let Some(delay) = rule.delay.filter(|_| route != Route::Inbox) {
+    if let Some(delay) = rule.delay.filter(|_| delays) {
         sleep(delay.get()).await;
     }
 }

@@ -176,7 +176,10 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":"1","method":"a"}"#, vec![FrameKind::Request(key("\"1\""))]),
             (r#"{"jsonrpc":"2.0","method":"a"}"#, vec![FrameKind::Notification]),
             (r#"{"jsonrpc":"2.0","id":1,"result":null}"#, vec![FrameKind::Answer(key("1"))]),
-            (r#"{"jsonrpc":"2.0","id":1,"result":{},"error":null}"#, vec![FrameKind::Answer(key("1"))]),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"result":{},"error":null}"#,
+                vec![FrameKind::Answer(key("1"))],
+            ),
             (r#"{"jsonrpc":"2.0","id":null,"error":{}}"#, vec![FrameKind::Answer(key("null"))]),
             (
                 r#"[{"jsonrpc":"2.0","id":2,"method":"a"},{"jsonrpc":"2.0","method":"b"}]"#,
@@ -191,7 +194,13 @@ mod tests {
     fn everything_else_is_refused() {
         let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
         for body in [
-            "", "hello", "5", "null", "[]", "{", "\u{feff}{\"jsonrpc\":\"2.0\",\"method\":\"a\"}",
+            "",
+            "hello",
+            "5",
+            "null",
+            "[]",
+            "{",
+            "\u{feff}{\"jsonrpc\":\"2.0\",\"method\":\"a\"}",
             r#"{"id":1,"method":"a"}"#,
             r#"{"jsonrpc":"1.0","id":1,"method":"a"}"#,
             r#"{"jsonrpc":2.0,"id":1,"method":"a"}"#,

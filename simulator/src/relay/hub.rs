@@ -25,10 +25,20 @@ const IDLE: Duration = Duration::from_secs(4 * 3600);
 
 /// Who watches messages pass and does something of their own then: the people.
 pub(crate) trait Bystanders: Send {
-    /// Messages that travel together are about to be handled.
+    /// Something is about to be handled: an exchange, or a frame of a client. With a request
+    /// comes, as a message of its own, the answer that it will have.
     fn before(&mut self, messages: &[Message<'_>], at: Duration);
-    /// What was last announced to [`Bystanders::before`] with these messages has been handled.
+    /// Something has been handled and nobody has received anything of it yet. An answer is
+    /// announced when it is made, apart from its request.
     fn after(&mut self, messages: &[Message<'_>], at: Duration);
+}
+
+/// The surface's HTTP answer to a POST, in place of the relay's.
+pub(crate) struct Instead {
+    pub(crate) status: u16,
+    pub(crate) body: Value,
+    /// What befalls it: it is the answer to a request, if not as a frame.
+    pub(crate) fate: Option<Fate>,
 }
 
 /// The relay while it runs.
@@ -197,7 +207,7 @@ impl Hub {
         session: &str,
         client: &str,
         frame: &Frame,
-    ) -> Option<(u16, Value)> {
+    ) -> Option<Instead> {
         let is_request = matches!(frame.kind, FrameKind::Request(_));
         let (alias, elsewhere) = {
             let mut state = self.state();
@@ -225,10 +235,20 @@ impl Hub {
             self.post_to_surface(session, aliased.unwrap_or_else(|| frame.clone()));
         }
         let host = host?;
-        self.people_before(&[message]);
+        let answer = Message { kind: Kind::Answer, ..message };
+        let announced = [message, answer];
+        self.people_before(if is_request { &announced } else { &announced[..1] });
         let emissions = lock(&host).receive(client, &frame.value);
         self.people_after(&[message]);
-        self.emit(session, client, emissions)
+        let (status, body) = self.emit(session, client, emissions)?;
+        if let (FrameKind::Request(key), Some(open)) =
+            (&frame.kind, self.state().registry.get(session))
+        {
+            open.asked.answered(key, Some(client));
+        }
+        let fate = self.decide(&[answer]);
+        self.people_after(&[answer]);
+        Some(Instead { status, body, fate })
     }
 
     fn host_of(&self, session: &str) -> Option<Arc<Mutex<dyn SurfaceHost>>> {
@@ -255,11 +275,8 @@ impl Hub {
         });
         let host = self.host_of(session);
         if let Some(frame) = Frame::of(value.clone()) {
-            let elsewhere = self
-                .state()
-                .registry
-                .get(session)
-                .is_some_and(|open| open.surface.has_legs());
+            let elsewhere =
+                self.state().registry.get(session).is_some_and(|open| open.surface.has_legs());
             if host.is_none() || elsewhere {
                 self.post_to_surface(session, frame);
             }
@@ -334,9 +351,8 @@ impl Hub {
                 };
                 let frame = if frame.id() == ask.id { frame } else { frame.with_id(&ask.id) };
                 let parcel = Parcel { frame, tells, strike: None };
-                self.people_before(&[message]);
-                self.deliver(session, &ask.client, parcel, &message);
                 self.people_after(&[message]);
+                self.deliver(session, &ask.client, parcel, &message);
             }
             Destination::Subscribers(names) => {
                 for name in names {
@@ -349,15 +365,21 @@ impl Hub {
                     let parcel =
                         Parcel { frame: frame.clone(), tells: Arc::clone(&tells), strike: None };
                     self.people_before(&[message]);
-                    self.deliver(session, &name, parcel, &message);
                     self.people_after(&[message]);
+                    self.deliver(session, &name, parcel, &message);
                 }
             }
         }
     }
 
     /// Puts a parcel into mailboxes, as its fate decides.
-    fn deliver(self: &Arc<Self>, session: &str, client: &str, parcel: Parcel, message: &Message<'_>) {
+    fn deliver(
+        self: &Arc<Self>,
+        session: &str,
+        client: &str,
+        parcel: Parcel,
+        message: &Message<'_>,
+    ) {
         let broadcast = message.kind == Kind::Notification;
         let post = |to: &str, parcel: Parcel, ready: Ready| {
             if let Some(open) = self.state().registry.get(session) {
@@ -437,8 +459,16 @@ impl Hub {
     }
 
     /// Ends the tasks of frames that are still to be handed on.
-    pub(crate) fn abort_late(&self) {
+    pub(crate) async fn stop_late(&self) {
+        let mut late = std::mem::take(&mut *lock(&self.late));
+        late.shutdown().await;
+    }
+
+    /// Loses everything that a relay holds in memory, as its process would when it restarts.
+    pub(crate) fn forget_everything(&self) {
+        self.note_session("restarted", None);
         lock(&self.late).abort_all();
+        self.state().registry.end_all();
     }
 
     /// A client leaves its session (RELAY-10).
@@ -477,6 +507,6 @@ impl Hub {
 
 /// A panic while a lock was held has failed its case already; what it left behind is still
 /// consistent enough to report it.
-pub(super) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -22,8 +22,7 @@ impl Leg {
         let (id, joined) = {
             let mut state = hub.state();
             let id = state.registry.next_leg();
-            let joined =
-                state.registry.get(session).is_some_and(|open| open.open_leg(&party, id));
+            let joined = state.registry.get(session).is_some_and(|open| open.open_leg(&party, id));
             (id, joined)
         };
         if let (true, Party::Client(name)) = (joined, &party) {

@@ -30,6 +30,6 @@ mod shaper;
 mod spec;
 mod token;
 
-pub(crate) use hub::{Bystanders, Hub};
+pub(crate) use hub::{Bystanders, Hub, lock};
 pub(crate) use routes::router;
 pub use spec::{DialectName, PollShape, RelaySpec};

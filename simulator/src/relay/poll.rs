@@ -266,14 +266,24 @@ mod tests {
 
     #[test]
     fn waits_are_clamped_and_nonsense_is_unsaid() {
-        for (text, seconds) in
-            [(Some("5"), 5.0), (Some("0.5"), 0.5), (Some("-1"), 0.0), (Some("99"), 25.0), (Some("abc"), 20.0), (Some("NaN"), 20.0), (None, 20.0)]
-        {
+        for (text, seconds) in [
+            (Some("5"), 5.0),
+            (Some("0.5"), 0.5),
+            (Some("-1"), 0.0),
+            (Some("99"), 25.0),
+            (Some("abc"), 20.0),
+            (Some("NaN"), 20.0),
+            (None, 20.0),
+        ] {
             assert_eq!(wait_in_seconds(text), Duration::from_secs_f64(seconds), "{text:?}");
         }
-        for (text, millis) in
-            [(Some("50.9"), 50), (Some("-5"), 0), (Some("60000"), 25_000), (Some(""), 20_000), (None, 20_000)]
-        {
+        for (text, millis) in [
+            (Some("50.9"), 50),
+            (Some("-5"), 0),
+            (Some("60000"), 25_000),
+            (Some(""), 20_000),
+            (None, 20_000),
+        ] {
             assert_eq!(wait_in_milliseconds(text), Duration::from_millis(millis), "{text:?}");
         }
     }

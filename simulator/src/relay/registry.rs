@@ -122,7 +122,12 @@ mod tests {
     const TOKEN: &str = "0123456789abcdef";
     const HOUR: Duration = Duration::from_secs(3600);
 
-    fn verdict(registry: &mut Registry, session: &str, token: Option<&str>, at: Instant) -> Result<(), Refusal> {
+    fn verdict(
+        registry: &mut Registry,
+        session: &str,
+        token: Option<&str>,
+        at: Instant,
+    ) -> Result<(), Refusal> {
         registry.enter(session, token, at).map(|_| ())
     }
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::{Duration, Instant};
 use tower_http::cors::{Any, CorsLayer};
 
-use super::exchange::{Exchange, observe};
+use super::exchange::{Exchange, hold, observe};
 use super::frame::{Frame, parse};
 use super::hub::Hub;
 use super::leg::Leg;
@@ -62,7 +62,10 @@ async fn health() -> Json<Value> {
     Json(json!({ "ok": true, "service": "relay-simulator" }))
 }
 
-async fn register(State(hub): State<Arc<Hub>>, Extension(exchange): Extension<Arc<Exchange>>) -> Answer {
+async fn register(
+    State(hub): State<Arc<Hub>>,
+    Extension(exchange): Extension<Arc<Exchange>>,
+) -> Answer {
     let refused = |why| Refused(refuse(&hub, Route::Register, why));
     let body: Value =
         serde_json::from_slice(&exchange.body).map_err(|_| refused(Refusal::InvalidJson))?;
@@ -107,10 +110,12 @@ async fn inbox(
             instead = hub.to_surface(&session, client, frame).or(instead);
         }
     }
-    match instead {
-        Some((status, body)) => Ok(answer(status, &body)),
-        None => accepted(),
+    let Some(instead) = instead else { return accepted() };
+    if let Some(fate) = &instead.fate {
+        hub.note(fate.event(Some(exchange.number)));
+        hold(&hub, client, &fate.rule, true).await;
     }
+    Ok(answer(instead.status, &instead.body))
 }
 
 /// The surface hands a frame to clients.

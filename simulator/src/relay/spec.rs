@@ -22,9 +22,7 @@ pub struct RelaySpec {
 }
 
 /// Whom a relay behaves like.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DialectName {
     /// The contract in full, with the long polls of both dialects.
@@ -44,9 +42,7 @@ impl DialectName {
 }
 
 /// The shape of a long poll's answer in the README's dialect.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PollShape {
     /// `{"frames":[…],"cursor":"17"}`
