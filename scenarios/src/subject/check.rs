@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use tokio::runtime::Builder;
 use tokio::time::Instant;
 
 use super::adapter::{Adapter, AdapterFault, Limits, Outcome};
@@ -33,8 +34,16 @@ const OWNER: &str = "owner-of-the-check";
 /// The token of every invitation. If it turns up on stderr, it was leaked.
 const TOKEN: &str = "check-token-0123456789abcdef";
 
-/// Drives the adapter that `command` starts through every operation.
-pub async fn check(command: &str, limits: Limits) -> Checkup {
+/// Drives the adapter that `command` starts through every operation, on a runtime of its own.
+///
+/// # Errors
+/// When no runtime can be made. Whatever the adapter does is a finding.
+pub fn check(command: &str) -> std::io::Result<Checkup> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    Ok(runtime.block_on(drive(command, Limits::default())))
+}
+
+async fn drive(command: &str, limits: Limits) -> Checkup {
     let adapter = match Adapter::start(command, limits.clone()).await {
         Ok(adapter) => adapter,
         Err(fault) => {

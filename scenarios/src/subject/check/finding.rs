@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::subject::adapter::AdapterFault;
-use crate::subject::protocol::Hello;
+use crate::subject::protocol::{Capability, Hello};
 
 /// What a check found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,9 +17,34 @@ pub struct Checkup {
 }
 
 impl Checkup {
-    /// Whether a suite can be run over this adapter: nothing is wrong with it for certain.
-    pub fn is_fit(&self) -> bool {
-        self.hello.is_some() && self.findings.iter().all(|finding| finding.level != Level::Wrong)
+    /// Whether a suite can be run over this adapter: nothing is wrong with it for certain. What
+    /// asks for a look does not count.
+    pub fn is_clean(&self) -> bool {
+        self.hello.is_some() && self.count(Level::Wrong) == 0
+    }
+
+    fn count(&self, level: Level) -> usize {
+        self.findings.iter().filter(|finding| finding.level == level).count()
+    }
+}
+
+impl fmt::Display for Checkup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(hello) = &self.hello {
+            writeln!(f, "{} {} ({})", hello.name, hello.version, hello.language)?;
+            let lacks: Vec<_> = Capability::ALL
+                .iter()
+                .filter(|capability| !hello.can(**capability))
+                .map(|capability| capability.as_str())
+                .collect();
+            let lacks = if lacks.is_empty() { "nothing".into() } else { lacks.join(", ") };
+            writeln!(f, "lacks: {lacks}\n")?;
+        }
+        for finding in &self.findings {
+            writeln!(f, "{finding}\n")?;
+        }
+        let (wrong, look) = (self.count(Level::Wrong), self.count(Level::Look));
+        write!(f, "{} operations asked, {wrong} wrong, {look} to look at", self.asked)
     }
 }
 

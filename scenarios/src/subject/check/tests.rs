@@ -68,7 +68,7 @@ async fn checkup(twist: &str) -> Checkup {
     let path = directory.path().join("adapter.py");
     std::fs::write(&path, format!("{RIGHT}\n{twist}\n{SERVE}")).unwrap();
     let limits = Limits { shutdown: Duration::from_millis(800), ..Limits::default() };
-    check(&format!("python3 {}", path.display()), limits).await
+    drive(&format!("python3 {}", path.display()), limits).await
 }
 
 /// What is found is one thing, at that level, and says so.
@@ -78,7 +78,7 @@ async fn finds(twist: &str, level: Level, words: &[&str]) {
     let all = all.join("\n");
     assert!(!checkup.findings.is_empty(), "nothing was found about: {twist}");
     assert!(checkup.findings.iter().all(|finding| finding.level == level), "{all}");
-    assert_eq!(checkup.is_fit(), level == Level::Look, "{all}");
+    assert_eq!(checkup.is_clean(), level == Level::Look, "{all}");
     for word in words {
         assert!(all.contains(word), "{all}\n  does not say: {word}");
     }
@@ -88,15 +88,18 @@ async fn finds(twist: &str, level: Level, words: &[&str]) {
 async fn a_right_adapter_is_fit_and_nothing_is_found() {
     let checkup = checkup("").await;
     assert_eq!(checkup.findings, []);
-    assert!(checkup.is_fit());
+    let text = checkup.to_string();
+    assert!(text.starts_with("example 1.0 (Python)\nlacks: transport-long-poll, "), "{text}");
+    assert!(text.ends_with("operations asked, 0 wrong, 0 to look at"), "{text}");
+    assert!(checkup.is_clean());
     assert!(checkup.asked > 30, "{}", checkup.asked);
     assert_eq!(checkup.hello.unwrap().name, "example");
 }
 
 #[tokio::test]
 async fn no_adapter_at_all_is_one_finding() {
-    let checkup = check("/bin/true", Limits::default()).await;
-    assert!(checkup.hello.is_none() && !checkup.is_fit());
+    let checkup = drive("/bin/true", Limits::default()).await;
+    assert!(checkup.hello.is_none() && !checkup.is_clean());
     assert_eq!(checkup.findings.len(), 1);
     assert!(checkup.findings[0].what.contains("without answering `hello`"));
 }
