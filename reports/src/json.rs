@@ -52,7 +52,7 @@ pub fn write(run: &Run, redactor: &Redactor) -> String {
     redactor.release(Draft::from(text))
 }
 
-/// Reads a run that [`write`] wrote. `file` is only named in errors.
+/// Reads a run that [`write()`] wrote. `file` is only named in errors.
 pub fn read(file: &str, text: &str) -> Result<Run, RunFileError> {
     let text = text.trim_start_matches('\u{feff}');
     // The version first: a newer run may look like nothing that we know.

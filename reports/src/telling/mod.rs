@@ -1,6 +1,6 @@
 //! A record in words, for every report that a person reads.
 //!
-//! [`moment`] turns an entry into who, to whom, and what; [`excerpt`] chooses the moments around
+//! [`teller`] turns each entry into a [`moment`]: who, to whom, and what; [`excerpt`] chooses the moments around
 //! the evidence; [`snippet`] finds what to underline in the scenario; [`words`] holds the small
 //! things: times, counts, and text that is safe to print.
 
@@ -9,4 +9,5 @@ pub(crate) mod frame;
 pub(crate) mod moment;
 pub(crate) mod snippet;
 pub(crate) mod teller;
+mod told;
 pub(crate) mod words;

@@ -2,22 +2,14 @@
 
 use super::frame;
 use super::moment::{Kind, Moment, Party, Weight};
-use super::words::{count, elide, plain, value};
-use crate::record::{Author, CellChange, ChangeRow, Direction, Entry, Event, Record};
+use super::told::{self, Told};
+use super::words::{count, elide, plain};
+use crate::record::{Author, CellChange, Direction, Entry, Event, Record};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// How many characters of an answer a moment shows.
-const ANSWER_CHARS: usize = 120;
-
-/// How many characters of an error's message or a log line it shows. They are why a reader came.
-const MESSAGE_CHARS: usize = 400;
-
-/// How many characters of a name it shows, whoever chose it.
-const NAME_CHARS: usize = 48;
-
-/// How many cells of a delivery it names.
-const CELLS_MAX: usize = 6;
+/// How many characters of a log line a moment shows.
+const LOG_CHARS: usize = 400;
 
 /// Tells every entry of a record, in order.
 pub(crate) fn tell(record: &Record) -> Vec<Moment> {
@@ -79,15 +71,7 @@ impl Teller {
                 let who = self.client(client.as_deref());
                 let name = format!("{} {}", plain(method), plain(route));
                 self.exchanges.insert(*exchange, (who.clone(), name.clone()));
-                let mut told =
-                    Told::from(Kind::Http, who, Party::Relay, name).weighing(Weight::Wire);
-                for key in ["wait", "after", "subscriber"] {
-                    told.details.extend(query.get(key).map(|v| format!("{key}={}", plain(v))));
-                }
-                if *bytes > 0 {
-                    told.details.push(format!("{bytes} bytes"));
-                }
-                told
+                told::request(who, name, query, *bytes)
             }
             Event::Response { exchange, status, .. } => {
                 let (who, name) = self.exchange(*exchange);
@@ -97,17 +81,7 @@ impl Teller {
             }
             Event::ResponseEnded { exchange, bytes, how } => {
                 let (who, name) = self.exchange(*exchange);
-                // A client closes its stream once it has its answer (SSE-1): nothing to tell.
-                let (how, weight) = match how.as_str() {
-                    "complete" => ("is complete", Weight::Bookkeeping),
-                    "hung_up" => ("was left by the client", Weight::Wire),
-                    "reset" => ("was reset", Weight::Story),
-                    other => (other, Weight::Story),
-                };
-                let title = format!("the response to {name} {}", plain(how));
-                Told::from(Kind::Http, Party::Relay, who, title)
-                    .with(count(usize::try_from(*bytes).unwrap_or(usize::MAX), "byte"))
-                    .weighing(weight)
+                told::response_end(who, &name, *bytes, how)
             }
             Event::Frame { direction, client, frame, .. } => {
                 self.frame(*direction, client.as_deref(), frame)
@@ -118,23 +92,11 @@ impl Teller {
                 told
             }
             Event::Write { write, author, action, cells, .. } => {
-                let (action, cells) = (plain(action), cells_in_words(cells));
-                let told = match author {
-                    Author::Person { name } => {
-                        let title = format!("{action}: {cells}");
-                        Told::from(Kind::Edit, Party::Person(plain(name)), Party::Surface, title)
-                    }
-                    Author::Agent { client } => {
-                        let who = self.client(Some(client));
-                        let title = format!("applies {action} of {}: {cells}", who.name());
-                        Told::at(Kind::Write, Party::Surface, title)
-                    }
-                };
-                told.with(format!("write {write}"))
+                self.write(author, action, cells).with(format!("write {write}"))
             }
             Event::Delivery { client, as_of, cells, rows, revision, .. } => {
                 let to = self.client(Some(client));
-                let title = delivery_in_words(cells, rows);
+                let title = told::delivery(cells, rows);
                 let mut told = Told::from(Kind::Delivery, Party::Surface, to, title)
                     .with(format!("as of write {as_of}"))
                     .weighing(Weight::Bookkeeping);
@@ -142,58 +104,22 @@ impl Teller {
                 told
             }
             Event::StaleRefusal { client, tool, pin, would_write, as_of, .. } => {
-                let mut title = format!("{} is stale", plain(tool));
-                if !would_write.is_empty() {
-                    title.push_str(&format!(
-                        "; would have written {}",
-                        plain(&would_write.join(", "))
-                    ));
-                }
-                let to = self.client(Some(client));
-                Told::from(Kind::Refusal, Party::Surface, to, title)
+                told::refusal(self.client(Some(client)), tool, would_write)
                     .with(format!("pin {}", plain(pin)))
                     .with(format!("as of write {as_of}"))
             }
             Event::Session { what, client } => {
-                let what = match what.as_str() {
-                    "opened" => "the session opens".to_owned(),
-                    "ended" => "the session ends".to_owned(),
-                    "expired" => "the session expires".to_owned(),
-                    "restarted" => "the relay restarts".to_owned(),
-                    "client_left" => {
-                        format!("{} leaves the session", self.client(client.as_deref()).name())
-                    }
-                    other => format!("session: {}", plain(other)),
-                };
-                Told::at(Kind::Session, Party::Relay, what)
+                told::session(what, self.client(client.as_deref()).name())
             }
             Event::Answer { agent, operation, ok, error, .. } => {
-                let (agent, operation) = (plain(agent), elide(&plain(operation), NAME_CHARS));
-                let (kind, title) = match error {
-                    Some(error) => {
-                        let message = elide(&plain(&error.message), MESSAGE_CHARS);
-                        let code = plain(&error.code);
-                        let title = format!("{operation} failed with `{code}`: {message}");
-                        (Kind::AnswerError, title)
-                    }
-                    None => {
-                        let ok = ok.as_ref().map_or_else(|| "nothing".to_owned(), value);
-                        (Kind::Answer, format!("{operation} returned {}", elide(&ok, ANSWER_CHARS)))
-                    }
-                };
-                let happened = error.as_ref().and_then(|error| error.happened.as_ref());
-                let from = Party::Client(agent.clone());
-                let mut told = Told::from(kind, from, Party::Agent(agent), title);
-                told.details
-                    .extend(happened.map(|happened| format!("happened: {}", plain(happened))));
-                told
+                told::answer(agent, operation, ok.as_ref(), error.as_ref())
             }
             Event::Attachment { agent, state, .. } => {
                 let title = format!("attachment is {}", plain(state));
                 Told::at(Kind::State, Party::Client(plain(agent)), title)
             }
             Event::Log { level, target, message } => {
-                let title = format!("{}: {}", plain(level), elide(&plain(message), MESSAGE_CHARS));
+                let title = format!("{}: {}", plain(level), elide(&plain(message), LOG_CHARS));
                 let (kind, weight) = match level.as_str() {
                     "warn" | "error" => (Kind::Warning, Weight::Story),
                     _ => (Kind::Log, Weight::Bookkeeping),
@@ -205,6 +131,21 @@ impl Teller {
                 Told::at(Kind::Board, Party::Surface, title).weighing(Weight::Bookkeeping)
             }
             Event::Note { says } => Told::at(Kind::Note, Party::Testbed, plain(says)),
+        }
+    }
+
+    fn write(&self, author: &Author, action: &str, cells: &[CellChange]) -> Told {
+        let (action, cells) = (plain(action), told::cells(cells));
+        match author {
+            Author::Person { name } => {
+                let title = format!("{action}: {cells}");
+                Told::from(Kind::Edit, Party::Person(plain(name)), Party::Surface, title)
+            }
+            Author::Agent { client } => {
+                let who = self.client(Some(client));
+                let title = format!("applies {action} of {}: {cells}", who.name());
+                Told::at(Kind::Write, Party::Surface, title)
+            }
         }
     }
 
@@ -240,81 +181,4 @@ impl Teller {
         let unknown = || (self.client(None), format!("exchange {number}"));
         self.exchanges.get(&number).cloned().unwrap_or_else(unknown)
     }
-}
-
-/// A moment without its place and time.
-struct Told {
-    kind: Kind,
-    from: Party,
-    to: Party,
-    title: String,
-    details: Vec<String>,
-    weight: Weight,
-}
-
-impl Told {
-    fn from(kind: Kind, from: Party, to: Party, title: String) -> Self {
-        Self { kind, from, to, title, details: Vec::new(), weight: Weight::Story }
-    }
-
-    fn at(kind: Kind, party: Party, title: String) -> Self {
-        Self::from(kind, party.clone(), party, title)
-    }
-
-    fn with(mut self, detail: String) -> Self {
-        self.details.push(detail);
-        self
-    }
-
-    fn weighing(mut self, weight: Weight) -> Self {
-        self.weight = weight;
-        self
-    }
-}
-
-/// `tells screen_7.x; change row: screen_7 (write 2, human)`.
-fn delivery_in_words(cells: &[String], rows: &[ChangeRow]) -> String {
-    let mut parts = Vec::new();
-    if !cells.is_empty() {
-        let mut named: Vec<String> = cells.iter().take(CELLS_MAX).map(|cell| plain(cell)).collect();
-        if cells.len() > CELLS_MAX {
-            named.push(format!("{} more", cells.len() - CELLS_MAX));
-        }
-        parts.push(format!("tells {}", named.join(", ")));
-    }
-    parts.extend(rows.iter().map(|row| {
-        let actor = row.actor.as_ref().map_or_else(|| "nobody named".to_owned(), |a| plain(a));
-        format!("change row: {} (write {}, {actor})", plain(&row.handle), row.write)
-    }));
-    if parts.is_empty() { "tells nothing of its state".to_owned() } else { parts.join("; ") }
-}
-
-/// `screen_7 x 0 → 40, y 0 → 10; screen_9 deleted`.
-fn cells_in_words(cells: &[CellChange]) -> String {
-    let mut handles: Vec<(&str, Vec<&CellChange>)> = Vec::new();
-    for cell in cells {
-        match handles.iter_mut().find(|(handle, _)| *handle == cell.handle) {
-            Some((_, changes)) => changes.push(cell),
-            None => handles.push((&cell.handle, vec![cell])),
-        }
-    }
-    if handles.is_empty() {
-        return "nothing changed".to_owned();
-    }
-    let told = handles.iter().map(|(handle, changes)| {
-        let life = changes.iter().find(|cell| cell.field == "exists").map(|cell| &cell.new);
-        let fields = || {
-            let fields = changes.iter().filter(|cell| cell.field != "exists").map(|cell| {
-                let (old, new) = (value(&cell.old), value(&cell.new));
-                format!("{} {} → {}", plain(&cell.field), elide(&old, 40), elide(&new, 40))
-            });
-            fields.collect::<Vec<_>>().join(", ")
-        };
-        match life {
-            Some(Value::Bool(true)) => format!("{} created", plain(handle)),
-            Some(_) => format!("{} deleted", plain(handle)),
-            None => format!("{} {}", plain(handle), fields()),
-        }
-    });
-    told.collect::<Vec<_>>().join("; ")
 }

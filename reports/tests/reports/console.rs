@@ -85,3 +85,18 @@ fn no_control_character_of_a_surface_reaches_the_terminal() {
     assert_eq!(found, None);
     assert!(text.contains("[token]") && !text.contains("4711"));
 }
+
+#[test]
+fn a_saved_record_is_drawn_like_its_case() {
+    let redactor = redactor();
+    let printer = Printer::new(Options::default(), &redactor);
+    let run = run();
+    let case = run.cases.iter().find(|case| case.id == REVERT).unwrap();
+    let drawn = printer.record(case.record.as_ref().unwrap());
+    let unmarked = printer.timeline(case).replace('▌', " ");
+    // The evidence of a verdict may show a line that the record alone does not.
+    for line in drawn.lines() {
+        assert!(unmarked.contains(line), "{line}");
+    }
+    assert!(drawn.lines().count() > 30);
+}
