@@ -85,6 +85,15 @@ pub fn read(file: &str, input: impl BufRead) -> Result<Record, RecordFileError> 
     Ok(Record { header, entries })
 }
 
+/// The JSON Schemas of a record's lines: the first line's under `header`, every other's under
+/// `entry`.
+pub fn schema() -> serde_json::Value {
+    serde_json::json!({
+        "header": schemars::schema_for!(Header),
+        "entry": schemars::schema_for!(Entry),
+    })
+}
+
 /// The header, its format checked before its shape: a newer header may look like nothing we know.
 fn header(lines: &Lines<'_, impl BufRead>, line: &str) -> Result<Header, RecordFileError> {
     let value: serde_json::Value = serde_json::from_str(line).map_err(|e| lines.wrong(said(&e)))?;
@@ -201,6 +210,16 @@ mod tests {
         let note = NOTE.replace(r#""event""#, r#""colour":"red","event""#);
         let record = read("case.jsonl", saved(&[HEADER, &note]).as_bytes()).unwrap();
         assert_eq!(record.entries.len(), 1);
+    }
+
+    #[test]
+    fn the_schema_knows_every_event_and_the_header() {
+        let schema = schema();
+        assert!(schema["header"]["properties"]["seed"].is_object());
+        let text = schema["entry"].to_string();
+        for event in ["step_started", "stale_refusal", "board", "note"] {
+            assert!(text.contains(&format!("\"{event}\"")), "{event} is not in the schema");
+        }
     }
 
     #[test]

@@ -28,8 +28,10 @@ pub(super) fn tell(case: &Case, options: &Options) -> String {
             lines.extend(body);
             lines.push(String::new());
         }
-    } else if let Some(reason) = case.verdict.reason() {
-        lines.push(paint.quiet(&format!("     {}", plain(reason))));
+    } else {
+        let reason = case.verdict.reason().map(plain);
+        let remarks = case.remarks.iter().map(|remark| format!("remark: {}", plain(remark)));
+        lines.extend(reason.into_iter().chain(remarks).map(|l| paint.quiet(&format!("     {l}"))));
     }
     if !failed && options.timeline {
         lines.extend(drawn(case, paint));
