@@ -27,6 +27,8 @@ mod answer;
 mod capability;
 mod config;
 mod failure;
+#[cfg(test)]
+mod guide;
 mod hello;
 
 pub use answer::{
