@@ -19,6 +19,11 @@ impl Span {
     pub const fn get(self) -> Duration {
         self.0
     }
+
+    /// Changes the length.
+    pub fn scale(&mut self, scale: &impl Fn(Duration) -> Duration) {
+        self.0 = scale(self.0);
+    }
 }
 
 impl From<Duration> for Span {

@@ -7,7 +7,9 @@ mod support;
 use relay_simulator::journal::{Direction, Event};
 use relay_simulator::wire::Wire;
 use serde_json::{Value, json};
-use support::{SESSION, Stage, TOKEN, call, case, case_on, request, seconds, spec};
+use support::{
+    SESSION, Stage, TOKEN, call, case, case_on, case_without_surface, request, seconds, spec,
+};
 use tokio::time::sleep;
 
 fn frames(answer: &support::Answer) -> Vec<Value> {
@@ -46,8 +48,7 @@ fn a_stream_begins_at_once_and_keeps_alive() {
 
 #[test]
 fn one_frame_is_one_event_whatever_its_line_breaks() {
-    let spec = support_without_surface();
-    case_on(Wire::Unix, spec, async |stage| {
+    case_without_surface(json!({}), async |stage| {
         let mut stream = stage.stream("a").await;
         stream.until("retry").await.unwrap();
         let pretty = "{\n  \"jsonrpc\": \"2.0\",\r\n  \"method\": \"n\"\n}";
@@ -57,10 +58,6 @@ fn one_frame_is_one_event_whatever_its_line_breaks() {
         let expect = "event: mcp\ndata: {\ndata:   \"jsonrpc\": \"2.0\",\ndata:   \"method\": \"n\"\ndata: }\n\n";
         assert!(stream.body().ends_with(expect), "{:?}", stream.body());
     });
-}
-
-fn support_without_surface() -> relay_simulator::world::WorldSpec {
-    relay_simulator::world::WorldSpec { surface: None, ..spec(json!({}), json!([])) }
 }
 
 #[test]
@@ -87,9 +84,8 @@ fn the_readme_poll_waits_answers_at_once_and_resumes_by_cursor() {
 #[test]
 fn a_caller_that_hangs_up_mid_poll_loses_nothing() {
     case(json!({}), async |stage| {
-        let parked = stage
-            .send(&format!("GET /{SESSION}/outbox?token={TOKEN}&client=a&wait=20"), b"")
-            .await;
+        let parked =
+            stage.send(&format!("GET /{SESSION}/outbox?token={TOKEN}&client=a&wait=20"), b"").await;
         sleep(seconds(1.0)).await;
         drop(parked);
         stage.post("a", &request(1, "ping")).await;
@@ -102,7 +98,8 @@ fn a_caller_that_hangs_up_mid_poll_loses_nothing() {
 fn the_public_poll_keeps_its_subscriber_and_sends_strings() {
     case(json!({}), async |stage| {
         let poll = async |more: &str| {
-            let head = format!("GET /{SESSION}/poll?token={TOKEN}&client=a&direction=outbound{more}");
+            let head =
+                format!("GET /{SESSION}/poll?token={TOKEN}&client=a&direction=outbound{more}");
             stage.ask(&head, "").await
         };
         let first = poll("&wait=250").await;
@@ -162,16 +159,19 @@ fn two_clients_with_one_id_get_their_own_answers() {
 
 #[test]
 fn a_surface_elsewhere_is_served_over_http() {
-    case_on(Wire::Unix, support_without_surface(), async |stage| {
+    case_without_surface(json!({}), async |stage| {
         let inbound = format!("GET /{SESSION}/poll?token={TOKEN}&direction=inbound&wait=0");
         let outbox = format!("POST /{SESSION}/outbox?token={TOKEN}");
         // Asked before the surface is there: kept for it.
         stage.post("a", &request(1, "x")).await;
         stage.post("b", &request(1, "y")).await;
         let got = stage.ask(&inbound, "").await.json();
-        let asked: Vec<Value> = got["frames"].as_array().unwrap().iter().map(|frame| {
-            serde_json::from_str(frame.as_str().unwrap()).unwrap()
-        }).collect();
+        let asked: Vec<Value> = got["frames"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|frame| serde_json::from_str(frame.as_str().unwrap()).unwrap())
+            .collect();
         assert_eq!((&asked[0]["id"], &asked[0]["method"]), (&json!(1), &json!("x")));
         // The second client's id is taken; the surface sees another one, and answers with it.
         assert_eq!(asked[1]["method"], json!("y"));
@@ -190,10 +190,21 @@ fn a_surface_elsewhere_is_served_over_http() {
         b.until("notifications/n").await.unwrap();
         let of = |body: String| body.replace("event: mcp\n", "");
         let notification = r#"data: {"jsonrpc":"2.0","method":"notifications/n"}"#;
-        assert_eq!(of(a.body()), format!("retry: 2000\n\ndata: {{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"for a\"}}\n\n{notification}\n\n"));
-        assert_eq!(of(b.body()), format!("retry: 2000\n\ndata: {{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"for b\"}}\n\n{notification}\n\n"));
+        assert_eq!(
+            of(a.body()),
+            format!(
+                "retry: 2000\n\ndata: {{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"for a\"}}\n\n{notification}\n\n"
+            )
+        );
+        assert_eq!(
+            of(b.body()),
+            format!(
+                "retry: 2000\n\ndata: {{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"for b\"}}\n\n{notification}\n\n"
+            )
+        );
         // Presence, once a client.
-        let mut surface = stage.open(&format!("GET /{SESSION}/events?token={TOKEN}&direction=inbound")).await;
+        let mut surface =
+            stage.open(&format!("GET /{SESSION}/events?token={TOKEN}&direction=inbound")).await;
         surface.until("\"subscriberId\":\"b\"").await.unwrap();
         stage.ask(&format!("POST /{SESSION}/unregister?token={TOKEN}&client=b"), "").await;
         surface.until("notifications/peer_left").await.unwrap();
@@ -224,7 +235,11 @@ fn unauthorized_and_gone_are_told_apart_on_every_route() {
             ] {
                 let head = format!("{method} /{session}/{route}?{token}client=a&wait=0");
                 let answer = stage.ask(&head, body).await;
-                assert_eq!((answer.status, answer.json()), (status, json!({"error": code})), "{head}");
+                assert_eq!(
+                    (answer.status, answer.json()),
+                    (status, json!({"error": code})),
+                    "{head}"
+                );
             }
         }
         stage.world.end_session();
@@ -259,7 +274,11 @@ fn registering_is_refused_by_the_table() {
         for (body, status, code) in [
             (json!({"session": "other-1", "token": TOKEN}).to_string(), 200, None),
             (json!({"session": "other-1", "token": TOKEN}).to_string(), 200, None),
-            (json!({"session": "other-1", "token": "fedcba9876543210"}).to_string(), 401, Some("session_taken")),
+            (
+                json!({"session": "other-1", "token": "fedcba9876543210"}).to_string(),
+                401,
+                Some("session_taken"),
+            ),
             (json!({"session": "x", "token": TOKEN}).to_string(), 401, Some("invalid_session_id")),
             (json!({"session": "other-2", "token": "x"}).to_string(), 401, Some("invalid_token")),
             (json!({"session": "other-2"}).to_string(), 400, Some("missing_fields")),
@@ -280,14 +299,23 @@ fn odd_requests_have_answers_of_their_own() {
         for (head, body, status, code) in [
             (inbox.as_str(), "hello", 400, "invalid_frame"),
             (inbox.as_str(), r#"[{"jsonrpc":"2.0","method":"a"},5]"#, 400, "invalid_frame"),
-            (inbox.as_str(), r#"{"jsonrpc":"2.0","method":"notifications/peer_left"}"#, 400, "invalid_frame"),
+            (
+                inbox.as_str(),
+                r#"{"jsonrpc":"2.0","method":"notifications/peer_left"}"#,
+                400,
+                "invalid_frame",
+            ),
             ("POST /nope", "", 404, "not_found"),
             ("GET /abc/events?token=x", "", 404, "not_found"),
             ("GET /session-1/inbox", "", 405, "method_not_allowed"),
             ("PUT /register", "", 405, "method_not_allowed"),
         ] {
             let answer = stage.ask(head, body).await;
-            assert_eq!((answer.status, answer.json()["error"].as_str()), (status, Some(code)), "{head} {body}");
+            assert_eq!(
+                (answer.status, answer.json()["error"].as_str()),
+                (status, Some(code)),
+                "{head} {body}"
+            );
             assert_eq!(answer.header("access-control-allow-origin"), Some("*"), "{head}");
         }
         let health = stage.ask("GET /", "").await;
@@ -317,14 +345,10 @@ fn ending_the_session_closes_streams_and_releases_polls() {
     case(json!({}), async |stage| {
         let mut stream = stage.stream("a").await;
         stream.until("retry").await.unwrap();
-        let (polled, ended, ()) = tokio::join!(
-            stage.poll("b", "&wait=20"),
-            stream.end(),
-            async {
-                sleep(seconds(2.0)).await;
-                stage.world.end_session();
-            }
-        );
+        let (polled, ended, ()) = tokio::join!(stage.poll("b", "&wait=20"), stream.end(), async {
+            sleep(seconds(2.0)).await;
+            stage.world.end_session();
+        });
         assert_eq!((polled.status, polled.at), (410, seconds(2.0)));
         assert_eq!(ended, (seconds(2.0), true));
     });
@@ -337,9 +361,10 @@ fn an_unused_session_expires_and_an_open_stream_does_not_save_it() {
         let mut stream = stage.stream("a").await;
         assert_eq!(stream.end().await, (seconds(30.0), true));
         assert_eq!(stage.poll("a", "&wait=0").await.status, 410);
-        let expired = stage.events().iter().any(
-            |event| matches!(event, Event::Session { what, .. } if what == "expired"),
-        );
+        let expired = stage
+            .events()
+            .iter()
+            .any(|event| matches!(event, Event::Session { what, .. } if what == "expired"));
         assert!(expired);
     });
 }
@@ -350,7 +375,8 @@ fn one_client_leaves_and_the_others_stay() {
         let mut stream = stage.stream("b").await;
         stream.until("retry").await.unwrap();
         stage.stream("a").await.until("retry").await.unwrap();
-        let left = stage.ask(&format!("POST /{SESSION}/unregister?token={TOKEN}&client=a"), "").await;
+        let left =
+            stage.ask(&format!("POST /{SESSION}/unregister?token={TOKEN}&client=a"), "").await;
         assert_eq!(left.status, 200);
         stage.post("b", &request(1, "ping")).await;
         stream.until("\"id\":1").await.unwrap();
@@ -384,9 +410,13 @@ fn streams_that_close_between_turns_lose_no_answer() {
     for wire in [Wire::Unix, Wire::Tcp, Wire::Tls] {
         case_on(wire, spec(json!({}), json!([])), async |stage| {
             turns(stage).await;
-            let delivered = stage.events().iter().filter(|event| {
-                matches!(event, Event::Frame { direction: Direction::ToClient, .. })
-            }).count();
+            let delivered = stage
+                .events()
+                .iter()
+                .filter(|event| {
+                    matches!(event, Event::Frame { direction: Direction::ToClient, .. })
+                })
+                .count();
             assert_eq!((delivered, stage.began.elapsed()), (5, seconds(0.0)), "{wire}");
         });
     }
@@ -395,17 +425,22 @@ fn streams_that_close_between_turns_lose_no_answer() {
 #[test]
 fn a_hundred_runs_have_one_journal() {
     let run = || {
-        case(json!({"faults": [{"on": {"answer": "tools/call", "chance": 0.5}, "delay": "3s"}]}), async |stage| {
-            let work = async |client: &str| {
-                for id in 1..=3 {
-                    stage.post(client, &call(id, "screen_read", json!({"id": "screen_7"}))).await;
-                    let mut stream = stage.stream(client).await;
-                    stream.until(&format!("\"id\":{id},")).await.unwrap();
-                }
-            };
-            tokio::join!(work("a"), work("b"), work("c"), stage.poll("d", "&wait=5"));
-            format!("{:#?}", stage.tape.entries())
-        })
+        case(
+            json!({"faults": [{"on": {"answer": "tools/call", "chance": 0.5}, "delay": "3s"}]}),
+            async |stage| {
+                let work = async |client: &str| {
+                    for id in 1..=3 {
+                        stage
+                            .post(client, &call(id, "screen_read", json!({"id": "screen_7"})))
+                            .await;
+                        let mut stream = stage.stream(client).await;
+                        stream.until(&format!("\"id\":{id},")).await.unwrap();
+                    }
+                };
+                tokio::join!(work("a"), work("b"), work("c"), stage.poll("d", "&wait=5"));
+                format!("{:#?}", stage.tape.entries())
+            },
+        )
     };
     let first = run();
     assert!(first.contains("delayed the answer to tools/call"));

@@ -1,5 +1,6 @@
 use std::borrow::Cow;
 use std::fmt;
+use std::time::Duration;
 
 use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -50,7 +51,7 @@ pub struct FaultRule {
     /// Ends the connection of an exchange, or the one that would have carried an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub close: Option<Close>,
-    /// With `status`, `redirect`, `close` or `hoard` on a POST: the frame in it reaches the
+    /// With `status`, `redirect` or `close` on a POST: the frame in it reaches the
     /// surface nonetheless, so that the caller is told of a failure that took effect.
     #[serde(default, skip_serializing_if = "is_false")]
     pub applied: bool,
@@ -100,6 +101,17 @@ impl FaultRule {
     /// A rule without any power yet; give it one before it is used.
     pub fn on(selector: Selector) -> Self {
         Self { on: selector, ..Self::default() }
+    }
+
+    /// Changes every duration in it, for a run on the real clock that should not take as long.
+    pub fn scale(&mut self, scale: &impl Fn(Duration) -> Duration) {
+        self.on.scale(scale);
+        for span in [&mut self.delay, &mut self.over_hold].into_iter().flatten() {
+            span.scale(scale);
+        }
+        if let Some(Hoard::For(span)) = &mut self.hoard {
+            span.scale(scale);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 use std::borrow::Cow;
 use std::fmt;
+use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
@@ -95,6 +96,13 @@ impl Selector {
     pub fn client(mut self, client: impl Into<String>) -> Self {
         self.0.client = Some(client.into());
         self
+    }
+
+    /// Changes the times in it, for a run on the real clock.
+    pub fn scale(&mut self, scale: &impl Fn(Duration) -> Duration) {
+        for time in [&mut self.0.after, &mut self.0.before].into_iter().flatten() {
+            time.scale(scale);
+        }
     }
 
     pub(super) fn fields(&self) -> &Fields {

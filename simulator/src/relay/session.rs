@@ -13,7 +13,8 @@ use crate::surface_host::Telling;
 /// One session: its clients, what they asked, and what waits for whom.
 #[derive(Debug)]
 pub(crate) struct Session {
-    token: Token,
+    /// None once it was revoked.
+    token: Option<Token>,
     last_active: Instant,
     clients: IndexMap<String, Client>,
     pub(crate) asked: Asked,
@@ -72,7 +73,7 @@ pub(crate) enum Destination {
 impl Session {
     pub(crate) fn new(token: Token, now: Instant) -> Self {
         Self {
-            token,
+            token: Some(token),
             last_active: now,
             clients: IndexMap::new(),
             asked: Asked::default(),
@@ -81,7 +82,11 @@ impl Session {
     }
 
     pub(crate) fn is_opened_by(&self, token: &str) -> bool {
-        self.token.is(token)
+        self.token.as_ref().is_some_and(|own| own.is(token))
+    }
+
+    pub(crate) fn revoke_token(&mut self) {
+        self.token = None;
     }
 
     pub(crate) fn touch(&mut self, now: Instant) {

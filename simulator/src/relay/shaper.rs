@@ -125,7 +125,7 @@ impl Shaper {
             }
             Some(Buffer::Bytes(lump)) => {
                 self.withheld.extend_from_slice(bytes);
-                let full = self.withheld.len() - self.withheld.len() % lump as usize;
+                let full = self.withheld.len() - self.withheld.len() % lump.max(1) as usize;
                 let lumps: Vec<u8> = self.withheld.drain(..full).collect();
                 self.release(&lumps);
             }
@@ -141,13 +141,16 @@ impl Shaper {
         while !rest.is_empty() {
             let piece = match &split {
                 None => rest.len() as u64,
-                Some(Split::Every(every)) => u64::from(*every) - self.released % u64::from(*every),
+                Some(Split::Every(every)) => {
+                    let every = u64::from(*every).max(1);
+                    every - self.released % every
+                }
                 Some(Split::At(places)) => {
                     let next = places.iter().map(|place| u64::from(*place));
                     let next = next.filter(|place| *place > self.released).min();
                     next.map_or(u64::MAX, |place| place - self.released)
                 }
-                Some(Split::Random(most)) => u64::from(self.rng.random_range(1..=*most)),
+                Some(Split::Random(most)) => u64::from(self.rng.random_range(1..=(*most).max(1))),
             };
             let piece = piece.min(rest.len() as u64);
             self.released += piece;

@@ -1,5 +1,5 @@
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -23,7 +23,7 @@ pub(super) enum Listener {
 
 impl Listener {
     /// Binds a fresh socket and says where it is.
-    pub(super) fn bind(wire: Wire) -> io::Result<(Self, Endpoint)> {
+    pub(super) fn bind(wire: Wire, address: SocketAddr) -> io::Result<(Self, Endpoint)> {
         match wire {
             Wire::Unix => {
                 let socket = Socket::fresh()?;
@@ -37,14 +37,14 @@ impl Listener {
                 Ok((Self::Unix { listener, _held: socket }, endpoint))
             }
             Wire::Tcp => {
-                let (listener, address) = bind_loopback()?;
+                let (listener, address) = bind_tcp(address)?;
                 let base_url = format!("http://{address}");
                 let endpoint = Endpoint { wire, base_url, unix_socket: None, tls_root_der: None };
                 Ok((Self::Tcp(listener), endpoint))
             }
             Wire::Tls => {
                 let certificate = certificate()?;
-                let (listener, address) = bind_loopback()?;
+                let (listener, address) = bind_tcp(address)?;
                 let endpoint = Endpoint {
                     wire,
                     base_url: format!("https://{address}"),
@@ -71,8 +71,8 @@ impl Listener {
     }
 }
 
-fn bind_loopback() -> io::Result<(TcpListener, SocketAddr)> {
-    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+fn bind_tcp(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
+    let listener = std::net::TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
     Ok((TcpListener::from_std(listener)?, address))

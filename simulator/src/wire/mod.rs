@@ -17,4 +17,4 @@ mod server;
 pub use connection::Connection;
 pub use dialer::{Dialed, dial};
 pub use endpoint::{Endpoint, UnknownWire, Wire};
-pub use server::{Server, serve};
+pub use server::{Server, serve, serve_at};

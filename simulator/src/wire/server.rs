@@ -1,4 +1,5 @@
 use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -31,7 +32,16 @@ pub struct Server {
 ///
 /// An I/O error when the socket cannot be bound, or the certificate not be made.
 pub fn serve(wire: Wire, router: Router) -> io::Result<Server> {
-    let (listener, endpoint) = Listener::bind(wire)?;
+    serve_at(wire, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), router)
+}
+
+/// The same at an address of the caller's choice; a Unix socket has none, and is fresh.
+///
+/// # Errors
+///
+/// An I/O error when the address cannot be bound, or the certificate not be made.
+pub fn serve_at(wire: Wire, address: SocketAddr, router: Router) -> io::Result<Server> {
+    let (listener, endpoint) = Listener::bind(wire, address)?;
     let open = Arc::new(Mutex::new(Vec::new()));
     let accepting = tokio::spawn(accept_all(listener, router, Arc::clone(&open)));
     Ok(Server { endpoint, accepting: Some(accepting), open })

@@ -5,28 +5,30 @@
 mod people;
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use indexmap::IndexMap;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Duration, Instant, sleep_until};
 
 use crate::fault::{BadRule, FaultRule};
 use crate::journal::{Event, Journal};
 use crate::person::{Edit, Trigger, When};
 use crate::relay::{Hub, RelaySpec, lock, router};
 use crate::surface::{EditRefused, SpecError, Surface, SurfaceSpec};
-use crate::wire::{Endpoint, Server, Wire, serve};
+use crate::surface_host::{Emission, SurfaceHost};
+use crate::wire::{Endpoint, Server, Wire, serve, serve_at};
 
 /// What a world is made of.
 #[derive(Debug, Clone)]
 pub struct WorldSpec {
-    /// The stock surface. Without one, the session waits for a surface to come over HTTP.
-    pub surface: Option<SurfaceSpec>,
+    /// The stock surface; see [`Beside::surface_elsewhere`] for worlds that do without.
+    pub surface: SurfaceSpec,
     /// The relay and its faults.
     pub relay: RelaySpec,
     /// The session that is open from the start.
@@ -35,6 +37,34 @@ pub struct WorldSpec {
     pub token: String,
     /// The edits that people make by themselves.
     pub people: Vec<Trigger>,
+}
+
+impl WorldSpec {
+    /// Changes every duration in it, for a run on the real clock that should not take as long.
+    pub fn scale(&mut self, scale: &impl Fn(Duration) -> Duration) {
+        if let Some(idle) = &mut self.relay.idle_timeout {
+            idle.scale(scale);
+        }
+        self.relay.faults.iter_mut().for_each(|fault| fault.scale(scale));
+        for trigger in &mut self.people {
+            match &mut trigger.when {
+                When::Time(at) => at.scale(scale),
+                When::Frame { on, .. } => on.scale(scale),
+            }
+        }
+    }
+}
+
+/// What a world may have beside what its specification says.
+#[derive(Debug, Clone, Default)]
+pub struct Beside {
+    /// More routes on the endpoint. They are no part of the relay: no fault strikes them, and the
+    /// journal does not show them.
+    pub routes: Router,
+    /// No stock surface: the session waits for a surface that comes over HTTP.
+    pub surface_elsewhere: bool,
+    /// Where to listen on TCP and TLS, in place of a free port of the loopback interface.
+    pub address: Option<SocketAddr>,
 }
 
 /// Why a world could not be started.
@@ -83,6 +113,7 @@ pub enum WorldEditError {
 pub struct World {
     hub: Arc<Hub>,
     surface: Option<Arc<Mutex<Surface>>>,
+    surface_spec: SurfaceSpec,
     session_id: String,
     token: String,
     server: Server,
@@ -95,33 +126,32 @@ impl World {
     /// # Errors
     ///
     /// A [`StartError`] when the specification makes no sense, or nothing can be bound.
-    #[expect(clippy::unused_async, reason = "a world belongs to the runtime that starts it")]
     pub async fn start(
         spec: WorldSpec,
         wire: Wire,
         seed: u64,
         journal: Journal,
     ) -> Result<Self, StartError> {
-        Self::start_beside(spec, wire, seed, journal, Router::new())
+        Self::start_beside(spec, wire, seed, journal, Beside::default()).await
     }
 
-    /// The same, with more routes on the endpoint. They are no part of the relay: no fault strikes
-    /// them, and the journal does not show them.
+    /// Starts a world that has more around it.
     ///
     /// # Errors
     ///
     /// As [`World::start`].
-    pub fn start_beside(
+    #[expect(clippy::unused_async, reason = "a world belongs to the runtime that starts it")]
+    pub async fn start_beside(
         spec: WorldSpec,
         wire: Wire,
         seed: u64,
         journal: Journal,
-        beside: Router,
+        beside: Beside,
     ) -> Result<Self, StartError> {
         check(&spec.relay.faults)?;
-        let surface = match &spec.surface {
-            Some(surface) => Some(Arc::new(Mutex::new(Surface::new(surface, journal.clone())?))),
-            None => None,
+        let surface = match beside.surface_elsewhere {
+            true => None,
+            false => Some(Arc::new(Mutex::new(Surface::new(&spec.surface, journal.clone())?))),
         };
         let hub = Hub::new(&spec.relay, chance(seed, FAULTS), journal);
         let mut timed = JoinSet::new();
@@ -140,9 +170,20 @@ impl World {
                 }
             }
         }
-        let server = serve(wire, router(Arc::clone(&hub)).merge(beside))?;
-        let world =
-            Self { hub, surface, session_id: spec.session_id, token: spec.token, server, timed };
+        let routes = router(Arc::clone(&hub)).merge(beside.routes);
+        let server = match beside.address {
+            Some(address) => serve_at(wire, address, routes)?,
+            None => serve(wire, routes)?,
+        };
+        let world = Self {
+            hub,
+            surface,
+            surface_spec: spec.surface,
+            session_id: spec.session_id,
+            token: spec.token,
+            server,
+            timed,
+        };
         world.open_session()?;
         Ok(world)
     }
@@ -207,15 +248,42 @@ impl World {
         }
     }
 
-    /// Replaces the relay's faults while it runs; their counts begin anew.
-    ///
-    /// # Errors
-    ///
-    /// [`StartError::Fault`] when one of them makes no sense; the old ones then stay.
-    pub fn set_faults(&self, faults: Vec<FaultRule>) -> Result<(), StartError> {
-        check(&faults)?;
+    /// Takes the session's token out of use: the session lives, and nobody can enter it.
+    pub fn revoke_token(&self) {
+        if let Some(session) = self.hub.state().registry.get(&self.session_id) {
+            session.revoke_token();
+        }
+        self.hub.note_session("token_revoked", None);
+    }
+
+    /// Replaces the relay's faults while it runs; their counts begin anew. Rules that come from
+    /// somebody's hand are held against [`FaultRule::check`] before.
+    pub fn set_faults(&self, faults: Vec<FaultRule>) {
         self.hub.set_faults(faults);
-        Ok(())
+    }
+
+    /// The definition of a tool as the stock surface offers it in the beginning, whether the
+    /// surface has changed it meanwhile or not. Asking leaves no trace.
+    pub fn tool_definition(&self, name: &str) -> Option<Value> {
+        let mut asked = Surface::new(&self.surface_spec, Journal::forgetful()).ok()?;
+        let mut cursor = None;
+        for page in 0..TOOL_PAGES_MAX {
+            let mut list = json!({"jsonrpc": "2.0", "id": page, "method": "tools/list"});
+            if let Some(cursor) = &cursor {
+                list["params"] = json!({ "cursor": cursor });
+            }
+            let emissions = asked.receive("testbed", &list);
+            let result = emissions.into_iter().find_map(|emission| match emission {
+                Emission::Frame { mut frame, .. } => Some(frame["result"].take()),
+                Emission::HttpStatus { .. } => None,
+            })?;
+            let found = result["tools"].as_array()?.iter().find(|tool| tool["name"] == name);
+            if let Some(tool) = found {
+                return Some(tool.clone());
+            }
+            cursor = Some(result["nextCursor"].as_str()?.to_owned());
+        }
+        None
     }
 
     /// Ends the world. Nothing of it is left on the runtime when this returns, and nothing is
@@ -234,6 +302,9 @@ fn check(faults: &[FaultRule]) -> Result<(), StartError> {
     }
     Ok(())
 }
+
+/// A surface may be told to have pages without an end.
+const TOOL_PAGES_MAX: usize = 100;
 
 /// Chance for faults and for people comes from two streams of one seed, so that a scenario that
 /// gains a fault keeps its people's choices.

@@ -9,7 +9,7 @@ use relay_simulator::journal::{Event, Tape};
 use relay_simulator::relay::RelaySpec;
 use relay_simulator::surface::SurfaceSpec;
 use relay_simulator::wire::{Dialed, Endpoint, Wire, dial};
-use relay_simulator::world::{World, WorldSpec};
+use relay_simulator::world::{Beside, World, WorldSpec};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Duration, Instant};
@@ -31,7 +31,7 @@ pub fn surface() -> SurfaceSpec {
 
 pub fn spec(relay: Value, people: Value) -> WorldSpec {
     WorldSpec {
-        surface: Some(surface()),
+        surface: surface(),
         relay: serde_json::from_value::<RelaySpec>(relay).unwrap(),
         session_id: SESSION.to_owned(),
         token: TOKEN.to_owned(),
@@ -44,10 +44,25 @@ pub fn case<T>(relay: Value, body: impl AsyncFnOnce(&Stage) -> T) -> T {
     case_on(Wire::Unix, spec(relay, json!([])), body)
 }
 
+/// The same with a surface that is elsewhere.
+pub fn case_without_surface<T>(relay: Value, body: impl AsyncFnOnce(&Stage) -> T) -> T {
+    let beside = Beside { surface_elsewhere: true, ..Beside::default() };
+    case_beside(Wire::Unix, spec(relay, json!([])), beside, body)
+}
+
 pub fn case_on<T>(wire: Wire, spec: WorldSpec, body: impl AsyncFnOnce(&Stage) -> T) -> T {
+    case_beside(wire, spec, Beside::default(), body)
+}
+
+fn case_beside<T>(
+    wire: Wire,
+    spec: WorldSpec,
+    beside: Beside,
+    body: impl AsyncFnOnce(&Stage) -> T,
+) -> T {
     run_virtual(async {
         let (tape, journal) = Tape::start();
-        let world = World::start(spec, wire, 7, journal).await.unwrap();
+        let world = World::start_beside(spec, wire, 7, journal, beside).await.unwrap();
         let stage = Stage { world, tape, began: Instant::now() };
         let told = body(&stage).await;
         stage.world.shutdown().await;
@@ -150,7 +165,8 @@ impl Stage {
     }
 
     pub async fn stream(&self, client: &str) -> EventStream {
-        let head = format!("GET /{SESSION}/events?token={TOKEN}&client={client}&direction=outbound");
+        let head =
+            format!("GET /{SESSION}/events?token={TOKEN}&client={client}&direction=outbound");
         self.open(&head).await
     }
 
