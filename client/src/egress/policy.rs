@@ -1,0 +1,341 @@
+//! The policy itself, and the receipt without which nothing is dialled.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use url::{Host, Url};
+
+use super::address::{Special, special};
+use super::resolve::{Resolve, SystemResolver};
+use crate::guard::quote;
+use crate::invitation::Invitation;
+
+/// Where the client may connect to (EGRESS-1 to EGRESS-4).
+///
+/// The default reaches nothing: a host names its egress proxy, and the relays it means.
+#[derive(Debug, Clone)]
+pub struct EgressPolicy {
+    proxy: Option<Url>,
+    allow_unverified: bool,
+    allowed_hosts: BTreeSet<String>,
+    allowed_ports: BTreeSet<u16>,
+    resolver: Arc<dyn Resolve>,
+}
+
+impl Default for EgressPolicy {
+    fn default() -> Self {
+        Self {
+            proxy: None,
+            allow_unverified: false,
+            allowed_hosts: BTreeSet::new(),
+            allowed_ports: BTreeSet::from([443]),
+            resolver: Arc::new(SystemResolver),
+        }
+    }
+}
+
+impl EgressPolicy {
+    /// Settings for a policy.
+    #[must_use]
+    pub fn builder() -> EgressPolicyBuilder {
+        EgressPolicyBuilder::default()
+    }
+
+    /// The trusted proxy that every request goes through.
+    #[must_use]
+    pub fn proxy(&self) -> Option<&Url> {
+        self.proxy.as_ref()
+    }
+
+    /// Checks a relay and resolves it. The connection goes to an address of the receipt.
+    ///
+    /// With a proxy, the proxy is the boundary: it resolves the name, and what it reaches is its
+    /// own policy. An address that stands in the URL is checked all the same.
+    ///
+    /// # Errors
+    /// [`EgressRefused`], before anything was sent.
+    pub async fn admit(&self, invitation: &Invitation) -> Result<CheckedRelay, EgressRefused> {
+        let relay = self.admit_unresolved(invitation)?;
+        let (Some(Host::Domain(name)), None) = (relay.base_url.host(), &self.proxy) else {
+            return Ok(relay);
+        };
+        let found = self.resolver.resolve(name).await.map_err(|error| {
+            EgressRefused::Unresolvable { host: name.to_owned(), why: error.kind().to_string() }
+        })?;
+        if found.is_empty() {
+            let why = "it has no address".to_owned();
+            return Err(EgressRefused::Unresolvable { host: name.to_owned(), why });
+        }
+        let is_local_name = self.allow_unverified && is_localhost(name);
+        // Every address must be fit: which of them is dialled is the connector's choice.
+        for address in &found {
+            let is_local = address.is_loopback() && is_local_name;
+            if let (false, Some(special)) = (is_local, special(*address)) {
+                let (host, address) = (name.to_owned(), *address);
+                return Err(EgressRefused::Address { host, address, special });
+            }
+        }
+        let port = relay.port;
+        let addresses = found.into_iter().map(|ip| SocketAddr::new(ip, port)).collect();
+        Ok(CheckedRelay { addresses, ..relay })
+    }
+
+    /// The same without resolving a name, for a connection that goes to a Unix socket of the
+    /// host's own configuration.
+    ///
+    /// # Errors
+    /// [`EgressRefused`], before anything was sent.
+    pub fn admit_unresolved(&self, invitation: &Invitation) -> Result<CheckedRelay, EgressRefused> {
+        if self.proxy.is_none() && !self.allow_unverified {
+            return Err(EgressRefused::NoProxy);
+        }
+        let url = invitation.relay_base_url();
+        let Some(host) = url.host() else {
+            return Err(EgressRefused::NotPlain { part: "no host" });
+        };
+        let is_local = is_loopback(&host);
+        match url.scheme() {
+            "https" => {}
+            "http" if is_local && self.allow_unverified => {}
+            _ => return Err(EgressRefused::NotHttps),
+        }
+        let parts = [
+            (!url.username().is_empty() || url.password().is_some(), "a user name or password"),
+            (url.query().is_some(), "a query"),
+            (url.fragment().is_some(), "a fragment"),
+        ];
+        if let Some((_, part)) = parts.into_iter().find(|(has, _)| *has) {
+            return Err(EgressRefused::NotPlain { part });
+        }
+        let name = normal(&host.to_string());
+        if !self.allowed_hosts.contains(&name) {
+            return Err(EgressRefused::Host {
+                host: quote(&name),
+                allowed: self.allowed_hosts.iter().cloned().collect(),
+            });
+        }
+        let port = url.port_or_known_default().unwrap_or(443);
+        if !self.allowed_ports.contains(&port) {
+            let allowed = self.allowed_ports.iter().copied().collect();
+            return Err(EgressRefused::Port { port, allowed });
+        }
+        let literal = match host {
+            Host::Ipv4(address) => Some(IpAddr::V4(address)),
+            Host::Ipv6(address) => Some(IpAddr::V6(address)),
+            Host::Domain(_) => None,
+        };
+        if let Some(address) = literal {
+            let is_meant = is_local && self.allow_unverified;
+            if let (false, Some(special)) = (is_meant, special(address)) {
+                return Err(EgressRefused::Address { host: name, address, special });
+            }
+        }
+        let addresses = literal.map(|ip| SocketAddr::new(ip, port)).into_iter().collect();
+        Ok(CheckedRelay { base_url: url.clone(), port, addresses })
+    }
+}
+
+/// A relay that may be reached: its URL, and the addresses that were checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckedRelay {
+    base_url: Url,
+    port: u16,
+    addresses: Vec<SocketAddr>,
+}
+
+impl CheckedRelay {
+    /// The relay's base URL. It holds no secret: those that could were refused.
+    #[must_use]
+    pub fn base_url(&self) -> &Url {
+        &self.base_url
+    }
+
+    /// The only addresses that may be connected to. Empty where a proxy or a Unix socket carries
+    /// the connection.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+}
+
+/// The host's spelling that is compared: without case (the URL's reader saw to that, and to IDN),
+/// without the dot of the root.
+fn normal(host: &str) -> String {
+    host.strip_suffix('.').unwrap_or(host).to_owned()
+}
+
+fn is_loopback(host: &Host<&str>) -> bool {
+    match host {
+        Host::Ipv4(address) => address.is_loopback(),
+        Host::Ipv6(address) => address.is_loopback(),
+        Host::Domain(name) => is_localhost(name),
+    }
+}
+
+fn is_localhost(name: &str) -> bool {
+    normal(name) == "localhost"
+}
+
+/// A policy in the making.
+#[derive(Debug, Clone, Default)]
+pub struct EgressPolicyBuilder {
+    proxy: Option<String>,
+    allow_unverified: bool,
+    allowed_hosts: Vec<String>,
+    allowed_ports: Option<Vec<u16>>,
+    resolver: Option<Arc<dyn Resolve>>,
+}
+
+impl EgressPolicyBuilder {
+    /// The trusted proxy that every request goes through, as an `http` or `https` URL. The
+    /// environment's proxies are never followed (EGRESS-1).
+    #[must_use]
+    pub fn proxy(mut self, url: impl Into<String>) -> Self {
+        self.proxy = Some(url.into());
+        self
+    }
+
+    /// Opts into egress without a proxy, and with it into plain HTTP on loopback. For isolated
+    /// local use only: what the client checks by itself is no boundary.
+    #[must_use]
+    pub fn allow_unverified(mut self, allow: bool) -> Self {
+        self.allow_unverified = allow;
+        self
+    }
+
+    /// Hosts that a relay may have (EGRESS-3).
+    #[must_use]
+    pub fn allowed_hosts<S: Into<String>>(mut self, hosts: impl IntoIterator<Item = S>) -> Self {
+        self.allowed_hosts.extend(hosts.into_iter().map(Into::into));
+        self
+    }
+
+    /// Ports that a relay may have, instead of 443 alone (EGRESS-3).
+    #[must_use]
+    pub fn allowed_ports(mut self, ports: impl IntoIterator<Item = u16>) -> Self {
+        self.allowed_ports = Some(ports.into_iter().collect());
+        self
+    }
+
+    /// Who resolves the names of relays, instead of the system.
+    #[must_use]
+    pub fn resolver(mut self, resolver: Arc<dyn Resolve>) -> Self {
+        self.resolver = Some(resolver);
+        self
+    }
+
+    /// The policy.
+    ///
+    /// # Errors
+    /// When a host is none, or the proxy's URL cannot be used.
+    pub fn build(self) -> Result<EgressPolicy, EgressRefused> {
+        let proxy = match self.proxy {
+            None => None,
+            Some(url) => match Url::parse(&url) {
+                Ok(url) if matches!(url.scheme(), "http" | "https") && url.host().is_some() => {
+                    Some(url)
+                }
+                // The text is not repeated: a proxy's URL may hold a password.
+                _ => return Err(EgressRefused::BadProxy),
+            },
+        };
+        let allowed_hosts = self
+            .allowed_hosts
+            .iter()
+            .map(|host| match Host::parse(host) {
+                Ok(host) => Ok(normal(&host.to_string())),
+                Err(_) => Err(EgressRefused::BadHost { host: quote(host) }),
+            })
+            .collect::<Result<_, _>>()?;
+        let default = EgressPolicy::default();
+        Ok(EgressPolicy {
+            proxy,
+            allow_unverified: self.allow_unverified,
+            allowed_hosts,
+            allowed_ports: self
+                .allowed_ports
+                .map_or(default.allowed_ports, |ports| ports.into_iter().collect()),
+            resolver: self.resolver.unwrap_or(default.resolver),
+        })
+    }
+}
+
+/// Why a relay is not to be reached. Nothing was sent (LIFE-5).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EgressRefused {
+    /// No trusted proxy, and no opt-in (EGRESS-1).
+    #[error(
+        "nothing was sent: there is no trusted egress proxy, and unverified egress was not opted \
+         into (hint: `EgressPolicy::builder().proxy(…)`)"
+    )]
+    NoProxy,
+    /// Not HTTPS (EGRESS-2).
+    #[error(
+        "nothing was sent: the relay's URL is not `https`, and plain `http` is for loopback with \
+         the opt-in to unverified egress only"
+    )]
+    NotHttps,
+    /// More in the URL than a base URL has (EGRESS-2).
+    #[error("nothing was sent: the relay's base URL has {part}, which a base URL has not")]
+    NotPlain {
+        /// What it has.
+        part: &'static str,
+    },
+    /// Not an allowed host (EGRESS-3).
+    #[error(
+        "nothing was sent: the relay's host {host} is not allowed (allowed: {})", list(.allowed)
+    )]
+    Host {
+        /// The host, quoted.
+        host: String,
+        /// The ones that are.
+        allowed: Vec<String>,
+    },
+    /// Not an allowed port (EGRESS-3).
+    #[error("nothing was sent: the relay's port {port} is not allowed (allowed: {})", list(.allowed))]
+    Port {
+        /// The port.
+        port: u16,
+        /// The ones that are.
+        allowed: Vec<u16>,
+    },
+    /// Not a public address (EGRESS-4).
+    #[error("nothing was sent: the relay's host `{host}` is at {address}, {special}")]
+    Address {
+        /// The host.
+        host: String,
+        /// The first address that is not fit.
+        address: IpAddr,
+        /// What is special about it.
+        special: Special,
+    },
+    /// The name leads nowhere.
+    #[error("nothing was sent: the relay's host `{host}` cannot be resolved: {why}")]
+    Unresolvable {
+        /// The host.
+        host: String,
+        /// Why.
+        why: String,
+    },
+    /// The proxy's URL is none.
+    #[error("the egress proxy's URL is not an absolute `http` or `https` URL")]
+    BadProxy,
+    /// An allowed host is none.
+    #[error(
+        "{host} on the list of allowed hosts is not a host (a name or an address, without a port)"
+    )]
+    BadHost {
+        /// What stands there, quoted.
+        host: String,
+    },
+}
+
+fn list<T: fmt::Display>(items: &[T]) -> String {
+    if items.is_empty() {
+        return "none".to_owned();
+    }
+    items.iter().map(|item| format!("`{item}`")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,39 @@
+//! Names to addresses, through a hook: what is checked is what is connected to.
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::net::IpAddr;
+use std::pin::Pin;
+
+/// Resolves the names of relays.
+///
+/// The policy asks once a use, checks every address it is given, and the connection goes to one
+/// of these: there is no second look-up that could answer otherwise.
+pub trait Resolve: fmt::Debug + Send + Sync {
+    /// Every address of `host`.
+    ///
+    /// # Errors
+    /// When the name cannot be resolved. A name without addresses is an error or an empty list.
+    fn resolve<'a>(
+        &'a self,
+        host: &'a str,
+    ) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
+}
+
+/// The system's own resolver.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemResolver;
+
+impl Resolve for SystemResolver {
+    fn resolve<'a>(
+        &'a self,
+        host: &'a str,
+    ) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>> {
+        Box::pin(async move {
+            // The port is only there because the system asks for one.
+            let found = tokio::net::lookup_host((host, 443)).await?;
+            Ok(found.map(|address| address.ip()).collect())
+        })
+    }
+}
