@@ -47,7 +47,7 @@ fn annotation(case: &Case, expectation: &Expectation, title: &str) -> String {
         ("file", plain(&case.file)),
         ("line", expectation.line.to_string()),
         ("col", expectation.column.to_string()),
-        ("endColumn", (expectation.column + chars - 1).to_string()),
+        ("endColumn", expectation.column.saturating_add(chars - 1).to_string()),
         ("title", title.to_owned()),
     ];
     let mut message = format!("expected: {}\nseen: {}", expectation.expected, expectation.seen);

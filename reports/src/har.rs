@@ -112,11 +112,11 @@ fn entry(page: &str, number: u64, exchange: &Exchange<'_>) -> Option<Value> {
     Some(json!({
         "pageref": page,
         "startedDateTime": date_time(started),
-        "time": ms(ended - started),
+        "time": ms(ended.saturating_sub(started)),
         "request": request,
         "response": response(exchange),
         "cache": {},
-        "timings": {"send": 0, "wait": ms(answered - started), "receive": ms(ended - answered)},
+        "timings": {"send": 0, "wait": ms(answered.saturating_sub(started)), "receive": ms(ended.saturating_sub(answered))},
         "comment": comment(number, exchange),
     }))
 }

@@ -10,6 +10,10 @@ const BEFORE: usize = 5;
 /// How many are shown after it.
 const AFTER: usize = 2;
 
+/// How many pieces of evidence are shown from the first on, and how many up to the last. A count
+/// that is off by a hundred rests on hundreds, and they are alike.
+const EVIDENCE_EACH_END: usize = 6;
+
 /// A line of an excerpt.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line<'m> {
@@ -53,6 +57,9 @@ pub(crate) fn choose<'m>(moments: &'m [Moment], evidence: &BTreeSet<u64>) -> Vec
 /// Which moments of the story to show, as places in it.
 fn around(story: &[&Moment], is_evidence: impl Fn(&Moment) -> bool) -> BTreeSet<usize> {
     let mut centres: Vec<usize> = (0..story.len()).filter(|nth| is_evidence(story[*nth])).collect();
+    if centres.len() > 2 * EVIDENCE_EACH_END {
+        centres.drain(EVIDENCE_EACH_END..centres.len() - EVIDENCE_EACH_END);
+    }
     if centres.is_empty() {
         centres.extend(story.len().checked_sub(1));
     }
@@ -127,6 +134,15 @@ mod tests {
         check(40, &[20], "(5) 11 13 15 17 19 20! 21 23 (8)");
         check(60, &[15, 51], "(2) 5 7 9 11 13 15! 17 19 (10) 41 43 45 47 49 51! 53 55 (2)");
         check(30, &[9, 25], "1 3 5 7 9! 11 13 15 17 19 21 23 25! 27 29");
+    }
+
+    #[test]
+    fn much_evidence_is_shown_at_both_ends() {
+        let moments = moments(1_000);
+        let lines = choose(&moments, &(1..=1_000).collect());
+        assert!(lines.len() < 40, "{} lines", lines.len());
+        assert!(matches!(lines.first(), Some(Line::Moment { moment, .. }) if moment.seq == 1));
+        assert!(matches!(lines.last(), Some(Line::Moment { moment, .. }) if moment.seq == 1_000));
     }
 
     #[test]
