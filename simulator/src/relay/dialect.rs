@@ -25,9 +25,10 @@ pub(crate) struct Dialect {
     pub(crate) prefixes_every_line: bool,
     /// Whether `GET outbox`, the README's long poll, is served.
     pub(crate) serves_outbox_poll: bool,
-    /// Whether answers wait for a client without a receive leg (RELAY-3).
-    pub(crate) keeps_for_absent: bool,
-    /// Whether answers are routed by client and typed id (RELAY-2), or by the id's text alone.
+    /// Whether receivers are clients, whose answers are routed by client and typed id (RELAY-2),
+    /// wait for a client without a receive leg (RELAY-3), and whose presence is told once
+    /// (RELAY-6); or streams and pollers, with answers routed by the id's text alone, kept for
+    /// nobody, and a presence each (see [`super::subscribers`]).
     pub(crate) routes_by_client: bool,
     /// Whether batches are split into their members, or passed on whole to everybody.
     pub(crate) splits_batches: bool,
@@ -37,8 +38,12 @@ pub(crate) struct Dialect {
     pub(crate) unregister_gone_is_410: bool,
     /// Whether a poll that is released by the session's end is answered 410, or empty.
     pub(crate) released_poll_is_410: bool,
-    /// Whether presence is told once a client, or at every stream and new poll subscriber.
-    pub(crate) presence_per_client: bool,
+    /// Whether `wait` is read as a number, or as the digits that it begins with.
+    pub(crate) strict_wait: bool,
+    /// Whether a preflight is answered 200 on any path, or 204 on the relay's own.
+    pub(crate) preflight_is_200: bool,
+    /// The name that health gives.
+    pub(crate) service: &'static str,
     /// Whether a result beside `error: null` is a bad frame.
     pub(crate) null_error_is_bad: bool,
     /// Whether bytes that are not UTF-8 become U+FFFD instead of making a bad frame.
@@ -58,13 +63,14 @@ impl Dialect {
         outbound_by_default: true,
         prefixes_every_line: true,
         serves_outbox_poll: true,
-        keeps_for_absent: true,
         routes_by_client: true,
         splits_batches: true,
         unregisters_one: true,
         unregister_gone_is_410: true,
         released_poll_is_410: true,
-        presence_per_client: true,
+        strict_wait: true,
+        preflight_is_200: true,
+        service: "relay-simulator",
         null_error_is_bad: false,
         lossy_utf8: false,
     };
@@ -81,13 +87,14 @@ impl Dialect {
         outbound_by_default: false,
         prefixes_every_line: false,
         serves_outbox_poll: false,
-        keeps_for_absent: false,
         routes_by_client: false,
         splits_batches: false,
         unregisters_one: false,
         unregister_gone_is_410: false,
         released_poll_is_410: false,
-        presence_per_client: false,
+        strict_wait: false,
+        preflight_is_200: false,
+        service: "agent-integrations-relay",
         null_error_is_bad: true,
         lossy_utf8: true,
     };

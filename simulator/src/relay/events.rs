@@ -18,7 +18,6 @@ use super::mailbox::Taken;
 use super::session::Parcel;
 use super::shaper::{Piece, Shaper};
 use crate::fault::Close;
-use crate::journal::Direction;
 
 /// A comment this often keeps proxies from closing a quiet stream (RELAY-9).
 const KEEPALIVE: Duration = Duration::from_secs(15);
@@ -115,17 +114,8 @@ impl Stream {
     }
 
     fn note_told(&mut self) {
-        let hub = &self.leg.hub;
         for parcel in self.shaper.told() {
-            match self.leg.client() {
-                None if self.exchange.inbound => {
-                    let frame = &parcel.frame.value;
-                    hub.note_frame(Some(self.exchange.number), Direction::ToSurface, None, frame);
-                }
-                client => {
-                    hub.note_handed_over(self.exchange.number, client.unwrap_or_default(), &parcel);
-                }
-            }
+            self.leg.note_handed_over(&self.exchange, &parcel);
         }
     }
 
@@ -148,6 +138,7 @@ impl Stream {
         }
         if self.keepalive_at <= now {
             self.keepalive_at = now + KEEPALIVE;
+            self.leg.hub.sweep();
             self.shaper.write(b": keepalive\n\n", Piece::Other);
             self.note_told();
         }

@@ -50,14 +50,19 @@ const HEADERS_KEPT: [&str; 10] = [
 pub(super) struct Exchange {
     /// Its number in the journal.
     pub(super) number: u64,
+    pub(super) route: Route,
+    pub(super) preflight: bool,
     /// The token it showed, in the query or as a bearer.
     pub(super) token: Option<String>,
     /// The client it named; empty when it named none.
     pub(super) client: String,
     pub(super) query: IndexMap<String, String>,
+    pub(super) has_query: bool,
     /// Whether it is the surface's side of a receive leg.
     pub(super) inbound: bool,
     pub(super) body: Bytes,
+    /// Whether a batch of frames is passed on whole.
+    pub(super) whole: bool,
     /// The frames in the body of an inbox.
     pub(super) frames: Option<Result<Vec<Frame>, InvalidFrame>>,
     pub(super) fate: Option<Fate>,
@@ -87,10 +92,14 @@ pub(super) async fn observe(State(hub): State<Arc<Hub>>, request: Request, next:
     let number = hub.next_exchange();
     let mut exchange = Exchange {
         number,
+        route,
+        preflight: parts.method == Method::OPTIONS,
         token: token_of(&hub, &query, &parts.headers),
         client: query.get("client").cloned().unwrap_or_default(),
+        has_query: parts.uri.query().is_some(),
         inbound: receives && is_inbound(&hub, &query),
         body: Bytes::new(),
+        whole: false,
         frames: None,
         fate: None,
         query,
@@ -115,8 +124,14 @@ pub(super) async fn observe(State(hub): State<Arc<Hub>>, request: Request, next:
             return never(watch).await;
         }
     }
+    if let Some(why) = odd_method(&hub, &parts.method, route) {
+        let response = refuse(&hub, route, why);
+        return finish(&hub, watch, &exchange, response);
+    }
     if route == Route::Inbox {
         exchange.frames = Some(parse(&exchange.body, hub.dialect.leniency()));
+        exchange.whole = !hub.dialect.splits_batches
+            && matches!(&exchange.frames, Some(Ok(frames)) if frames.len() > 1);
     }
 
     let receives = receives && !exchange.inbound;
@@ -230,7 +245,11 @@ fn scripted(
 /// Journals the head of a response and watches its body.
 fn finish(hub: &Arc<Hub>, watch: Watch, exchange: &Exchange, response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
-    if parts.status == StatusCode::NOT_FOUND && !hub.dialect.cors_on_404 {
+    if !hub.dialect.preflight_is_200 && exchange.preflight {
+        parts.status = StatusCode::NO_CONTENT;
+    }
+    let bare = parts.status == StatusCode::NOT_FOUND || exchange.route == Route::Health;
+    if bare && !hub.dialect.cors_on_404 {
         let cors: Vec<HeaderName> = parts.headers.keys().cloned().collect();
         for name in cors.iter().filter(|name| name.as_str().starts_with("access-control-")) {
             parts.headers.remove(name);
@@ -279,12 +298,27 @@ async fn read(parts: &Parts, body: Body) -> Result<Bytes, usize> {
     if bytes > BODY_BYTES_MAX { Err(bytes) } else { Ok(whole.freeze()) }
 }
 
+/// What is wrong with a method that axum would make sense of: a HEAD would open a stream and drop
+/// it, and a preflight is good for any path.
+fn odd_method(hub: &Hub, method: &Method, route: Route) -> Option<Refusal> {
+    let public = !hub.dialect.preflight_is_200;
+    match (method, route) {
+        (&Method::HEAD, Route::Health) if public => Some(Refusal::NotFound),
+        (&Method::HEAD, Route::Health) => None,
+        (&Method::HEAD, Route::Other) => Some(Refusal::NotFound),
+        (&Method::HEAD, _) => Some(Refusal::MethodNotAllowed),
+        (&Method::OPTIONS, Route::Health | Route::Other) if public => Some(Refusal::NotFound),
+        (&Method::POST, Route::Health) if public => Some(Refusal::NotFound),
+        _ => None,
+    }
+}
+
 /// The route of a request, and whether it is a receive leg.
 fn route_of(method: &Method, path: &str) -> (Route, bool) {
     let get = method == Method::GET;
     let leaf = path.strip_prefix('/').and_then(|path| path.split_once('/')).map(|(_, leaf)| leaf);
     match (path, leaf) {
-        ("/", _) => (Route::Health, false),
+        ("/" | "/healthz", _) => (Route::Health, false),
         ("/register", _) => (Route::Register, false),
         (_, Some("inbox")) => (Route::Inbox, false),
         (_, Some("events")) => (Route::Events, get),

@@ -48,6 +48,13 @@ impl Frame {
         Some(Self { text: value.to_string().into(), value, kind })
     }
 
+    /// A body that was found to be frames, as one: a batch that is passed on whole.
+    pub(crate) fn whole(body: &[u8]) -> Option<Self> {
+        let text = String::from_utf8_lossy(body);
+        let value = serde_json::from_str(&text).ok()?;
+        Some(Self { text: (*text).into(), value, kind: FrameKind::Notification })
+    }
+
     /// Whatever a fault made of a frame; it need not be one any more.
     pub(crate) fn forged(value: Value, kind: FrameKind) -> Self {
         let text = match &value {

@@ -14,7 +14,8 @@ use super::dialect::Dialect;
 use super::frame::{Frame, FrameKind};
 use super::mailbox::Ready;
 use super::registry::Registry;
-use super::session::{Destination, Parcel, Strike};
+use super::routing::Ask;
+use super::session::{Destination, Parcel, Party, Strike};
 use super::spec::{PollShape, RelaySpec};
 use crate::fault::{Engine, Fate, FaultRule, Hoard, Kind, Message, Retarget, with_id};
 use crate::journal::{Direction, Event, Journal};
@@ -69,6 +70,28 @@ pub(crate) struct State {
 struct Attached {
     session: String,
     host: Arc<Mutex<dyn SurfaceHost>>,
+}
+
+/// How a frame of a client travels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Passage {
+    /// By itself.
+    Single,
+    /// In a batch that a surface elsewhere gets as a whole.
+    InWhole,
+}
+
+/// Where a frame goes: a mailbox, and the client that reads it.
+#[derive(Debug, Clone)]
+struct Receiver {
+    party: Party,
+    client: String,
+}
+
+impl Receiver {
+    fn client(name: &str) -> Self {
+        Self { party: Party::Client(name.to_owned()), client: name.to_owned() }
+    }
 }
 
 impl Hub {
@@ -155,11 +178,19 @@ impl Hub {
         }
     }
 
-    /// Ends the sessions whose time is over.
-    pub(crate) fn sweep(&self) {
-        let expired = self.state().registry.sweep(Instant::now());
+    /// Ends the sessions whose time is over, and lets pollers go that stayed away.
+    pub(crate) fn sweep(self: &Arc<Self>) {
+        let now = Instant::now();
+        let (expired, reaped) = {
+            let mut state = self.state();
+            let expired = state.registry.sweep(now);
+            (expired, state.registry.reap(now))
+        };
         for _ in expired {
             self.note_session("expired", None);
+        }
+        for (session, subscriber) in reaped {
+            self.presence(&session, &subscriber, false);
         }
     }
 
@@ -207,6 +238,7 @@ impl Hub {
         session: &str,
         client: &str,
         frame: &Frame,
+        passage: Passage,
     ) -> Option<Instead> {
         let is_request = matches!(frame.kind, FrameKind::Request(_));
         let (alias, elsewhere) = {
@@ -217,7 +249,14 @@ impl Hub {
                 state.last_request_of.insert(client.to_owned(), number);
             }
             let open = state.registry.get(session)?;
-            (open.ask(client, frame), open.surface.has_legs())
+            if self.dialect.routes_by_client {
+                (open.ask(client, frame), open.surface.has_legs())
+            } else {
+                if passage == Passage::Single {
+                    open.subscribers.ask(client, frame);
+                }
+                (None, true)
+            }
         };
         if is_request {
             self.request_made.notify_waiters();
@@ -230,7 +269,7 @@ impl Hub {
             tool: frame.tool(),
         };
         let host = self.host_of(session);
-        if host.is_none() || elsewhere {
+        if passage == Passage::Single && (host.is_none() || elsewhere) {
             let aliased = alias.map(|id| frame.with_id(&id));
             self.post_to_surface(session, aliased.unwrap_or_else(|| frame.clone()));
         }
@@ -257,9 +296,34 @@ impl Hub {
         Some(Arc::clone(&attached.host))
     }
 
-    fn post_to_surface(&self, session: &str, frame: Frame) {
-        if let Some(open) = self.state().registry.get(session) {
+    /// Leaves a frame for a surface that is elsewhere.
+    pub(crate) fn post_to_surface(&self, session: &str, frame: Frame) {
+        let mut state = self.state();
+        let Some(open) = state.registry.get(session) else { return };
+        if self.dialect.routes_by_client {
             open.surface.broadcast(Parcel::of(frame), Ready::Now);
+        } else {
+            open.subscribers.tell_surface(&frame);
+        }
+    }
+
+    /// A stream or a poller of a relay that routes by id alone.
+    pub(crate) fn subscriber_arrives(
+        self: &Arc<Self>,
+        session: &str,
+        id: &str,
+        label: &str,
+        inbound: bool,
+        polls: bool,
+    ) {
+        let is_new = {
+            let mut state = self.state();
+            state.registry.get(session).is_some_and(|open| {
+                open.subscribers.arrive(id, label, inbound, polls, Instant::now())
+            })
+        };
+        if is_new && !inbound {
+            self.presence(session, id, true);
         }
     }
 
@@ -335,6 +399,9 @@ impl Hub {
         asker: Option<&str>,
         tells: Arc<Vec<Telling>>,
     ) {
+        if !self.dialect.routes_by_client {
+            return self.to_subscribers(session, &frame, &tells);
+        }
         let destination = {
             let mut state = self.state();
             let Some(open) = state.registry.get(session) else { return };
@@ -343,65 +410,85 @@ impl Hub {
         match destination {
             Destination::Nobody => {}
             Destination::Asker(ask) => {
-                let message = Message {
-                    kind: Kind::Answer,
-                    client: Some(&ask.client),
-                    method: Some(&ask.method),
-                    tool: ask.tool.as_deref(),
-                };
                 let frame = if frame.id() == ask.id { frame } else { frame.with_id(&ask.id) };
                 let parcel = Parcel { frame, tells, strike: None };
-                self.people_after(&[message]);
-                self.deliver(session, &ask.client, parcel, &message);
+                let receiver = Receiver::client(&ask.client);
+                self.announce_and_deliver(session, receiver, parcel, Some(&ask));
             }
             Destination::Subscribers(names) => {
                 for name in names {
-                    let message = Message {
-                        kind: Kind::Notification,
-                        client: Some(&name),
-                        method: frame.method(),
-                        tool: None,
-                    };
                     let parcel =
                         Parcel { frame: frame.clone(), tells: Arc::clone(&tells), strike: None };
-                    self.people_before(&[message]);
-                    self.people_after(&[message]);
-                    self.deliver(session, &name, parcel, &message);
+                    self.announce_and_deliver(session, Receiver::client(&name), parcel, None);
                 }
             }
         }
     }
 
-    /// Puts a parcel into mailboxes, as its fate decides.
-    fn deliver(
+    fn to_subscribers(self: &Arc<Self>, session: &str, frame: &Frame, tells: &Arc<Vec<Telling>>) {
+        let reach = {
+            let mut state = self.state();
+            let Some(open) = state.registry.get(session) else { return };
+            open.subscribers.route(frame)
+        };
+        for (id, label) in reach.subscribers {
+            let parcel = Parcel { frame: frame.clone(), tells: Arc::clone(tells), strike: None };
+            let receiver = Receiver { party: Party::Subscriber(id), client: label };
+            self.announce_and_deliver(session, receiver, parcel, reach.ask.as_ref());
+        }
+    }
+
+    /// Shows a frame on its way to a client to people and to faults, and lets it go.
+    fn announce_and_deliver(
         self: &Arc<Self>,
         session: &str,
-        client: &str,
+        receiver: Receiver,
         parcel: Parcel,
-        message: &Message<'_>,
+        ask: Option<&Ask>,
     ) {
+        let frame = parcel.frame.clone();
+        let client = receiver.client.clone();
+        let message = match ask {
+            Some(ask) => Message {
+                kind: Kind::Answer,
+                client: Self::named(&client),
+                method: Some(&ask.method),
+                tool: ask.tool.as_deref(),
+            },
+            None => Message {
+                kind: Kind::Notification,
+                client: Self::named(&client),
+                method: frame.method(),
+                tool: None,
+            },
+        };
+        if ask.is_none() {
+            // An answer was announced with its request.
+            self.people_before(&[message]);
+        }
+        self.people_after(&[message]);
+        self.deliver(session, receiver, parcel, &message);
+    }
+
+    /// Puts a parcel into mailboxes, as its fate decides.
+    fn deliver(&self, session: &str, to: Receiver, parcel: Parcel, message: &Message<'_>) {
         let broadcast = message.kind == Kind::Notification;
-        let post = |to: &str, parcel: Parcel, ready: Ready| {
+        let post = |to: &Party, parcel: Parcel, ready: Ready| {
             if let Some(open) = self.state().registry.get(session) {
-                if broadcast {
-                    open.broadcast_to(to, parcel, ready);
-                } else {
-                    open.post(to, parcel, ready);
-                }
+                open.post(to, parcel, ready, broadcast);
             }
         };
         let Some(fate) = self.decide(&[*message]) else {
-            post(client, parcel, Ready::Now);
+            post(&to.party, parcel, Ready::Now);
             return;
         };
         if fate.rule.close.is_none() {
+            // A close is told when it strikes: when the frame would leave.
             self.note(fate.event(None));
         }
         let rule = &fate.rule;
-        if rule.drop {
-            return;
-        }
         let ready = match (rule.hoard, rule.delay) {
+            _ if rule.drop => return,
             (Some(Hoard::ForEver), _) => return,
             (Some(Hoard::UntilNextRequest), _) => Ready::AtNextRequest,
             (Some(Hoard::For(span)), _) | (None, Some(span)) => {
@@ -412,7 +499,7 @@ impl Hub {
         for injected in &rule.inject {
             let value = with_id(injected, &parcel.frame.id());
             let frame = Frame::forged(value, FrameKind::Notification);
-            post(client, Parcel::of(frame), ready);
+            post(&to.party, Parcel::of(frame), ready);
         }
         let mut parcel = parcel;
         if let Some(mutation) = &rule.mutate {
@@ -423,21 +510,40 @@ impl Hub {
             }
         }
         parcel.strike = rule.close.map(|close| Strike { close, fate: fate.clone() });
-        let everyone = || {
-            self.state().registry.get(session).map(|open| open.client_names()).unwrap_or_default()
-        };
-        let receivers = match &rule.retarget {
-            None => vec![client.to_owned()],
-            Some(Retarget::Client(other)) => vec![other.clone()],
-            Some(Retarget::Everyone) => everyone(),
-            Some(Retarget::Others) => {
-                everyone().into_iter().filter(|name| name != client).collect()
-            }
-        };
-        for receiver in receivers {
+        for receiver in self.receivers(session, to, rule.retarget.as_ref()) {
             for _ in 0..=rule.duplicate.unwrap_or(0) {
-                post(&receiver, parcel.clone(), ready);
+                post(&receiver.party, parcel.clone(), ready);
             }
+        }
+    }
+
+    /// Who gets a frame that was for somebody.
+    fn receivers(
+        &self,
+        session: &str,
+        own: Receiver,
+        retarget: Option<&Retarget>,
+    ) -> Vec<Receiver> {
+        let Some(retarget) = retarget else { return vec![own] };
+        let mut state = self.state();
+        let Some(open) = state.registry.get(session) else { return Vec::new() };
+        let everyone: Vec<Receiver> = if self.dialect.routes_by_client {
+            open.client_names().iter().map(|name| Receiver::client(name)).collect()
+        } else {
+            let all = open.subscribers.outbound().into_iter();
+            all.map(|(id, client)| Receiver { party: Party::Subscriber(id), client }).collect()
+        };
+        let among = |wanted: &dyn Fn(&Receiver) -> bool| {
+            everyone.iter().filter(|receiver| wanted(receiver)).cloned().collect()
+        };
+        match retarget {
+            Retarget::Everyone => everyone,
+            Retarget::Others => among(&|receiver| receiver.client != own.client),
+            // A client that has not been seen yet will find it when it comes.
+            Retarget::Client(other) if self.dialect.routes_by_client => {
+                vec![Receiver::client(other)]
+            }
+            Retarget::Client(other) => among(&|receiver| receiver.client == *other),
         }
     }
 
@@ -453,7 +559,7 @@ impl Hub {
         lock(&self.late).spawn(async move {
             sleep(delay).await;
             for frame in &frames {
-                hub.to_surface(&session, &client, frame);
+                hub.to_surface(&session, &client, frame, Passage::Single);
             }
         });
     }

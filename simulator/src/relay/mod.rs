@@ -3,7 +3,7 @@
 //! The core takes values and returns values; no socket is in it.
 //! - [`token`], [`frame`], [`refusal`]: what a request is made of, and how it is refused.
 //! - [`registry`], [`session`], [`mailbox`], [`routing`]: who is there, what waits for whom, who
-//!   asked what.
+//!   asked what; [`subscribers`], how the public relays see it.
 //! - [`dialect`], [`spec`]: where relays differ, and the `relay:` section of a scenario.
 //!
 //! The shell gives it a clock, a journal, faults and HTTP.
@@ -28,6 +28,7 @@ mod routing;
 mod session;
 mod shaper;
 mod spec;
+mod subscribers;
 mod token;
 
 pub(crate) use hub::{Bystanders, Hub, lock};

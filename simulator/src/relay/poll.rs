@@ -22,7 +22,6 @@ use super::refusal::Refusal;
 use super::session::Parcel;
 use super::spec::PollShape;
 use crate::fault::Close;
-use crate::journal::Direction;
 
 /// The longest a poll is held, and how long it is held when it does not say (contract, section 1).
 pub(super) const WAIT_MAX: Duration = Duration::from_secs(25);
@@ -197,14 +196,7 @@ impl Answer {
     fn hand_over(&mut self) {
         let Some((parcels, cursor)) = self.handing.take() else { return };
         for parcel in &parcels {
-            let hub = &self.leg.hub;
-            if self.exchange.inbound {
-                let frame = &parcel.frame.value;
-                hub.note_frame(Some(self.exchange.number), Direction::ToSurface, None, frame);
-            } else {
-                let client = self.leg.client().unwrap_or_default();
-                hub.note_handed_over(self.exchange.number, client, parcel);
-            }
+            self.leg.note_handed_over(&self.exchange, parcel);
         }
         self.leg.handed_over(parcels, cursor);
     }
@@ -250,8 +242,14 @@ pub(super) fn wait_in_seconds(text: Option<&str>) -> Duration {
     })
 }
 
-/// The `wait` of the public relays' dialect, in milliseconds.
-pub(super) fn wait_in_milliseconds(text: Option<&str>) -> Duration {
+/// The `wait` of the public relays' dialect, in milliseconds. `strict` reads a number; the public
+/// relays read the digits that it begins with, and no digits are nothing.
+pub(super) fn wait_in_milliseconds(text: Option<&str>, strict: bool) -> Duration {
+    if let (Some(text), false) = (text, strict) {
+        let digits: String = text.trim().chars().take_while(char::is_ascii_digit).collect();
+        let millis = digits.parse().unwrap_or(if digits.is_empty() { 0 } else { u64::MAX });
+        return Duration::from_millis(millis).min(WAIT_MAX);
+    }
     let millis = text.and_then(|text| text.trim().parse::<f64>().ok());
     let millis = millis.filter(|millis| millis.is_finite());
     millis.map_or(WAIT_DEFAULT, |millis| {
@@ -284,7 +282,21 @@ mod tests {
             (Some(""), 20_000),
             (None, 20_000),
         ] {
-            assert_eq!(wait_in_milliseconds(text), Duration::from_millis(millis), "{text:?}");
+            assert_eq!(wait_in_milliseconds(text, true), Duration::from_millis(millis), "{text:?}");
+        }
+        for (text, millis) in [
+            (Some("50.9"), 50),
+            (Some("1e3"), 1),
+            (Some("0x10"), 0),
+            (Some("abc"), 0),
+            (Some("-5"), 0),
+            (None, 20_000),
+        ] {
+            assert_eq!(
+                wait_in_milliseconds(text, false),
+                Duration::from_millis(millis),
+                "{text:?}"
+            );
         }
     }
 }

@@ -101,6 +101,16 @@ impl Registry {
         expired
     }
 
+    /// Lets pollers go that stayed away, and names each with its session.
+    pub(crate) fn reap(&mut self, now: Instant) -> Vec<(String, String)> {
+        let mut reaped = Vec::new();
+        for (name, session) in &mut self.sessions {
+            let gone = session.subscribers.reap(now).into_iter();
+            reaped.extend(gone.map(|subscriber| (name.clone(), subscriber)));
+        }
+        reaped
+    }
+
     /// When a session will have been idle for too long, if nobody uses it.
     pub(crate) fn expires_at(&self, session: &str) -> Option<Instant> {
         self.sessions.get(session).map(|session| session.expires_at(self.idle))

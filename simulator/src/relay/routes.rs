@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
+use axum::Router;
 use axum::body::Body;
 use axum::extract::{Extension, Path, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::{get, post};
-use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio::time::{Duration, Instant};
 use tower_http::cors::{Any, CorsLayer};
 
 use super::exchange::{Exchange, hold, observe};
 use super::frame::{Frame, parse};
-use super::hub::Hub;
+use super::hub::{Hub, Passage};
 use super::leg::Leg;
 use super::refusal::Refusal;
 use super::session::Party;
@@ -45,6 +45,7 @@ pub(crate) fn router(hub: Arc<Hub>) -> Router {
         .max_age(Duration::from_secs(86_400));
     Router::new()
         .route("/", get(health))
+        .route("/healthz", get(health))
         .route("/register", post(register))
         .route("/{session}/inbox", post(inbox))
         .route("/{session}/events", get(receive_events))
@@ -58,8 +59,14 @@ pub(crate) fn router(hub: Arc<Hub>) -> Router {
         .with_state(hub)
 }
 
-async fn health() -> Json<Value> {
-    Json(json!({ "ok": true, "service": "relay-simulator" }))
+async fn health(
+    State(hub): State<Arc<Hub>>,
+    Extension(exchange): Extension<Arc<Exchange>>,
+) -> Answer {
+    if !hub.dialect.health_with_query && exchange.has_query {
+        return Err(Refused(refuse(&hub, Route::Health, Refusal::NotFound)));
+    }
+    Ok(answer(200, &json!({ "ok": true, "service": hub.dialect.service })))
 }
 
 async fn register(
@@ -105,9 +112,13 @@ async fn inbox(
         return accepted();
     }
     let mut instead = None;
+    let passage = if exchange.whole { Passage::InWhole } else { Passage::Single };
     for _ in 0..=rule.and_then(|rule| rule.duplicate).unwrap_or(0) {
+        if let Some(whole) = exchange.whole.then(|| Frame::whole(&exchange.body)).flatten() {
+            hub.post_to_surface(&session, whole);
+        }
         for frame in frames {
-            instead = hub.to_surface(&session, client, frame).or(instead);
+            instead = hub.to_surface(&session, client, frame, passage).or(instead);
         }
     }
     let Some(instead) = instead else { return accepted() };
@@ -126,7 +137,10 @@ async fn outbox(
 ) -> Answer {
     enter(&hub, Route::Outbox, &session, &exchange)?;
     let frames = parse(&exchange.body, hub.dialect.leniency());
-    let frames: Vec<Frame> = frames.map_err(|_| bad_frame(&hub, Route::Outbox))?;
+    let mut frames: Vec<Frame> = frames.map_err(|_| bad_frame(&hub, Route::Outbox))?;
+    if !hub.dialect.splits_batches && frames.len() > 1 {
+        frames = Frame::whole(&exchange.body).into_iter().collect();
+    }
     for frame in frames {
         hub.to_clients(&session, frame, None, Arc::default());
     }
@@ -139,7 +153,7 @@ async fn receive_events(
     Extension(exchange): Extension<Arc<Exchange>>,
 ) -> Answer {
     enter(&hub, Route::Events, &session, &exchange)?;
-    let leg = Leg::open(&hub, &session, party(&exchange));
+    let leg = open_leg(&hub, &session, &exchange, None);
     Ok(events::stream(leg, exchange))
 }
 
@@ -153,7 +167,7 @@ async fn poll_outbox(
     }
     enter(&hub, Route::Outbox, &session, &exchange)?;
     let wait = poll::wait_in_seconds(exchange.asks("wait"));
-    let leg = Leg::open(&hub, &session, party(&exchange));
+    let leg = open_leg(&hub, &session, &exchange, None);
     // A cursor that is no number of ours acknowledges nothing, and nothing is lost by it.
     leg.acknowledge(exchange.asks("after").map(|after| after.parse().unwrap_or(0)));
     let style = poll::Style::Outbox(hub.poll_shape);
@@ -167,11 +181,12 @@ async fn poll_subscriber(
     Extension(exchange): Extension<Arc<Exchange>>,
 ) -> Answer {
     enter(&hub, Route::Poll, &session, &exchange)?;
-    let wait = poll::wait_in_milliseconds(exchange.asks("wait"));
-    let leg = Leg::open(&hub, &session, party(&exchange));
-    leg.acknowledge(None);
+    let wait = poll::wait_in_milliseconds(exchange.asks("wait"), hub.dialect.strict_wait);
     let known = exchange.asks("subscriber").filter(|id| is_subscriber(id)).map(str::to_owned);
-    let style = poll::Style::Subscriber(known.unwrap_or_else(|| hub.new_subscriber()));
+    let subscriber = known.unwrap_or_else(|| hub.new_subscriber());
+    let leg = open_leg(&hub, &session, &exchange, Some(&subscriber));
+    leg.acknowledge(None);
+    let style = poll::Style::Subscriber(subscriber);
     let held = poll::hold(leg, exchange, style, wait).await;
     held.map_err(|why| Refused(refuse(&hub, Route::Poll, why)))
 }
@@ -228,8 +243,16 @@ fn bad_frame(hub: &Hub, route: Route) -> Refused {
     Refused(refuse(hub, route, why))
 }
 
-fn party(exchange: &Exchange) -> Party {
-    if exchange.inbound { Party::Surface } else { Party::Client(exchange.client.clone()) }
+/// Opens the leg of a stream, or of a poll under the id of its subscriber.
+fn open_leg(hub: &Arc<Hub>, session: &str, exchange: &Exchange, poller: Option<&str>) -> Leg {
+    let client = &exchange.client;
+    if hub.dialect.routes_by_client {
+        let party = if exchange.inbound { Party::Surface } else { Party::Client(client.clone()) };
+        return Leg::open(hub, session, client, party);
+    }
+    let id = poller.map_or_else(|| hub.new_subscriber(), str::to_owned);
+    hub.subscriber_arrives(session, &id, client, exchange.inbound, poller.is_some());
+    Leg::open(hub, session, client, Party::Subscriber(id))
 }
 
 fn is_subscriber(id: &str) -> bool {

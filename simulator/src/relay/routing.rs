@@ -30,6 +30,18 @@ pub(crate) struct Ask {
     alias: Option<IdKey>,
 }
 
+impl Ask {
+    pub(crate) fn new(client: &str, request: &Frame) -> Self {
+        Self {
+            client: client.to_owned(),
+            id: request.id(),
+            method: request.method().unwrap_or_default().to_owned(),
+            tool: request.tool().map(str::to_owned),
+            alias: None,
+        }
+    }
+}
+
 impl Asked {
     /// Remembers a request and returns the alias that a surface elsewhere should see, when the id
     /// is taken by another client.
@@ -44,13 +56,7 @@ impl Asked {
         if let Some(alias) = &alias_key {
             self.aliases.insert(alias.clone(), key.clone());
         }
-        asks.push(Ask {
-            client: client.to_owned(),
-            id: request.id(),
-            method: request.method().unwrap_or_default().to_owned(),
-            tool: request.tool().map(str::to_owned),
-            alias: alias_key,
-        });
+        asks.push(Ask { alias: alias_key, ..Ask::new(client, request) });
         alias
     }
 

@@ -6,6 +6,7 @@ use tokio::time::{Duration, Instant};
 use super::frame::{Frame, FrameKind};
 use super::mailbox::{LegId, Mailbox, Ready};
 use super::routing::{Ask, Asked};
+use super::subscribers::Subscribers;
 use super::token::Token;
 use crate::fault::{Close, Fate};
 use crate::surface_host::Telling;
@@ -20,6 +21,8 @@ pub(crate) struct Session {
     pub(crate) asked: Asked,
     /// What waits for a surface that is not in this process.
     pub(crate) surface: Mailbox<Parcel>,
+    /// The receivers of a relay that routes by id alone; it has no clients.
+    pub(crate) subscribers: Subscribers,
 }
 
 #[derive(Debug)]
@@ -57,6 +60,8 @@ impl Parcel {
 pub(crate) enum Party {
     Client(String),
     Surface,
+    /// One of [`Subscribers`], by its id.
+    Subscriber(String),
 }
 
 /// Where a frame of the surface goes.
@@ -78,6 +83,7 @@ impl Session {
             clients: IndexMap::new(),
             asked: Asked::default(),
             surface: Mailbox::new(),
+            subscribers: Subscribers::default(),
         }
     }
 
@@ -105,31 +111,31 @@ impl Session {
         &mut self.clients[name]
     }
 
-    /// The mailbox of a party; a client that was never seen gets one.
-    pub(crate) fn mailbox(&mut self, party: &Party) -> &mut Mailbox<Parcel> {
+    /// The mailbox of a party that is there.
+    pub(crate) fn mailbox(&mut self, party: &Party) -> Option<&mut Mailbox<Parcel>> {
         match party {
-            Party::Client(name) => &mut self.client(name).mailbox,
-            Party::Surface => &mut self.surface,
+            Party::Client(name) => self.clients.get_mut(name).map(|client| &mut client.mailbox),
+            Party::Surface => Some(&mut self.surface),
+            Party::Subscriber(id) => self.subscribers.mailbox(id),
         }
     }
 
     /// Opens a receive leg. True when it makes its client a subscriber, which the surface is told
     /// once (RELAY-6).
     pub(crate) fn open_leg(&mut self, party: &Party, leg: LegId) -> bool {
-        self.mailbox(party).open(leg);
-        let Party::Client(name) = party else { return false };
-        !std::mem::replace(&mut self.client(name).subscribed, true)
+        let joined = match party {
+            Party::Client(name) => !std::mem::replace(&mut self.client(name).subscribed, true),
+            Party::Surface | Party::Subscriber(_) => false,
+        };
+        if let Some(mailbox) = self.mailbox(party) {
+            mailbox.open(leg);
+        }
+        joined
     }
 
     pub(crate) fn close_leg(&mut self, party: &Party, leg: LegId) {
-        match party {
-            Party::Surface => self.surface.close(leg),
-            // A client that left meanwhile must not come back into being here.
-            Party::Client(name) => {
-                if let Some(client) = self.clients.get_mut(name) {
-                    client.mailbox.close(leg);
-                }
-            }
+        if let Some(mailbox) = self.mailbox(party) {
+            mailbox.close(leg);
         }
     }
 
@@ -163,12 +169,17 @@ impl Session {
         self.clients.keys().cloned().collect()
     }
 
-    pub(crate) fn post(&mut self, client: &str, parcel: Parcel, ready: Ready) {
-        self.client(client).mailbox.post(parcel, ready);
-    }
-
-    pub(crate) fn broadcast_to(&mut self, client: &str, parcel: Parcel, ready: Ready) {
-        self.client(client).mailbox.broadcast(parcel, ready);
+    /// Puts a parcel into the mailbox of a party; a client that was never seen gets one.
+    pub(crate) fn post(&mut self, to: &Party, parcel: Parcel, ready: Ready, broadcast: bool) {
+        if let Party::Client(name) = to {
+            self.client(name);
+        }
+        let Some(mailbox) = self.mailbox(to) else { return };
+        if broadcast {
+            mailbox.broadcast(parcel, ready);
+        } else {
+            mailbox.post(parcel, ready);
+        }
     }
 
     /// A client leaves; the others stay (RELAY-10). True when it was a subscriber.
@@ -189,6 +200,7 @@ impl Session {
             client.mailbox.end();
         }
         self.surface.end();
+        self.subscribers.end();
     }
 }
 
@@ -255,6 +267,9 @@ mod tests {
         session.close_leg(&party("a"), LegId(1));
         assert_eq!(session.subscribers(), ["b"]);
         let now = Instant::now();
-        assert!(matches!(session.mailbox(&party("b")).take(LegId(2), now), Taken::Nothing(None)));
+        assert!(matches!(
+            session.mailbox(&party("b")).unwrap().take(LegId(2), now),
+            Taken::Nothing(None)
+        ));
     }
 }

@@ -35,7 +35,7 @@ impl People {
         let waiting = triggers.iter().filter_map(|trigger| match &trigger.when {
             When::Time(_) => None,
             When::Frame { on, moment } => Some(Waiting {
-                matcher: Matcher::new(on.clone()),
+                matcher: Matcher::new((**on).clone()),
                 moment: *moment,
                 person: trigger.person.clone(),
                 edit: trigger.edit.clone(),
