@@ -16,7 +16,7 @@ use relay_simulator::surface_host::{Emission, SurfaceHost};
 use serde_json::{Value, json};
 
 /// Seeds a property is tried with.
-const SEEDS: u64 = 400;
+const SEEDS: u64 = 100;
 /// Calls and edits of one run.
 const TURNS: usize = 60;
 
@@ -30,6 +30,8 @@ enum Habit {
     Careful,
     /// Reads once, writes what it likes, and repeats what was refused.
     Naive,
+    /// Reads everything again and again, and puts one screen back to where it wants it.
+    Corrects,
 }
 
 /// One agent's client: what it knows and what it means to do next.
@@ -73,13 +75,15 @@ impl Agent {
 
     /// One call.
     fn act(&mut self, room: &mut Room) {
-        if !self.began {
+        if self.habit == Habit::Corrects {
+            self.correct(room);
+        } else if !self.began {
             self.began = true;
             self.known.extend(room.surface.board().keys().cloned());
             self.call(room, "screen_list", json!({}));
         } else if let Some((tool, with)) = self.repeat.take() {
             self.write(room, &tool, with);
-        } else if let Some(handle) = self.to_read.pop() {
+        } else if let Some(handle) = self.to_read.pop_if(|_| self.asked) {
             let answer = self.call(room, "screen_read", json!({ "id": handle }));
             if answer["result"]["isError"] == true {
                 self.known.remove(&handle);
@@ -89,6 +93,14 @@ impl Agent {
         } else {
             self.asked = false;
             self.work(room);
+        }
+    }
+
+    fn correct(&mut self, room: &mut Room) {
+        let answer = self.call(room, "screen_list", json!({}));
+        let screens = answer["result"]["structuredContent"]["screens"].as_array().unwrap();
+        if screens.iter().any(|screen| screen["id"] == "screen_1" && screen["x"] != 1) {
+            self.call(room, "screen_move", json!({ "id": "screen_1", "x": 1 }));
         }
     }
 
@@ -255,8 +267,12 @@ fn careful_agents_on_a_protecting_surface_do_nothing_wrong() {
         let found = run(json!({ "revisions": { "per": per } }), CAREFUL);
         assert_eq!(found, BTreeMap::new(), "per: {per}");
     }
-    let every_call = json!({ "revisions": { "enforce": "every-call" } });
-    assert_eq!(run(every_call, CAREFUL), BTreeMap::new());
+}
+
+#[test]
+fn refusing_reads_protects_nobody_and_costs_refusals() {
+    let found = run(json!({ "revisions": { "enforce": "every-call" } }), CAREFUL);
+    assert_eq!(found.keys().copied().collect::<Vec<_>>(), ["needless_refusal"], "{found:?}");
 }
 
 #[test]
@@ -276,7 +292,7 @@ fn who_never_writes_overwrites_nothing_and_brings_nothing_back() {
 }
 
 #[test]
-fn naive_agents_lose_edits_bring_things_back_and_revert() {
+fn naive_agents_lose_edits_and_bring_things_back() {
     let worst = json!({
         "upsert": true,
         "revisions": { "enforce": "never" },
@@ -289,6 +305,12 @@ fn naive_agents_lose_edits_bring_things_back_and_revert() {
     // A surface that protects as well as it can is no match for a blind repeat.
     let found = run(json!({}), NAIVE);
     assert!(found.contains_key("lost_update"), "{found:?}");
+}
+
+#[test]
+fn putting_things_back_is_a_revert_that_no_revision_stops() {
+    let found = run(json!({}), &[("a", Habit::Corrects)]);
+    assert_eq!(found.keys().copied().collect::<Vec<_>>(), ["revert"], "{found:?}");
 }
 
 #[test]

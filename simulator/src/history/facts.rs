@@ -129,7 +129,8 @@ impl Write {
 
     /// Whether it changed that cell.
     pub(super) fn changes(&self, cell: &str) -> bool {
-        self.cells.iter().any(|change| name(change) == cell)
+        let (handle, field) = cell.rsplit_once('.').unwrap_or((cell, ""));
+        self.cells.iter().any(|change| change.handle == handle && change.field == field)
     }
 
     /// What it made of a handle's existence, when it changed that.

@@ -11,6 +11,7 @@ use super::anomaly::{Anomaly, AnomalyKind};
 use super::facts::{Calm, Write};
 use super::telling::{evidence, list};
 use super::timeline::History;
+use crate::journal::ChangeRow;
 
 pub(super) fn find(history: &History) -> Vec<Anomaly> {
     history.calms.iter().filter_map(|calm| judge(history, calm)).collect()
@@ -42,12 +43,15 @@ fn judge(history: &History, calm: &Calm) -> Option<Anomaly> {
     if hidden.is_empty() {
         return None;
     }
-    let in_answer = |write: &&Write| {
-        answer.is_some_and(|answer| answer.rows.iter().any(|row| row.write >= write.number))
+    let in_answer = |write: &Write| {
+        let names_it = |row: &ChangeRow| {
+            row.write >= write.number && write.cells.iter().any(|cell| cell.handle == row.handle)
+        };
+        answer.is_some_and(|answer| answer.rows.iter().any(names_it))
     };
     let protection = match answer {
         None => "an answer `cannot say` when no feed answered (FEED-2, FEED-3)",
-        Some(_) if hidden.iter().all(|write| in_answer(&write)) => {
+        Some(_) if hidden.iter().all(|write| in_answer(write)) => {
             "reading the rows of the answer before calling it calm (FEED-3)"
         }
         Some(_) if hidden.iter().any(|write| deletes(write)) => {

@@ -28,7 +28,7 @@ pub enum When {
     /// When a chosen frame passes.
     Frame {
         /// Which frame.
-        on: Selector,
+        on: Box<Selector>,
         /// On which side of it.
         moment: Moment,
     },
@@ -54,7 +54,7 @@ pub const SOMEBODY: &str = "person";
 #[serde(deny_unknown_fields)]
 struct Words {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    on: Option<Selector>,
+    on: Option<Box<Selector>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     at: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -119,7 +119,7 @@ enum Shape {
     /// An edit when a frame passes.
     Frame {
         /// Which frame.
-        on: Selector,
+        on: Box<Selector>,
         /// `before` the surface handles the frame, or `after` it made its answer and before
         /// anybody receives it. Default `after`.
         #[schemars(default)]
@@ -180,7 +180,7 @@ mod tests {
         let edit = json!({ "delete": "screen_1" });
         let on = json!({ "answer": "tools/call", "nth": 2 });
         let before = read(json!({ "on": on, "at": "before", "edit": edit })).unwrap();
-        let selector = Selector::answer("tools/call").nth(2);
+        let selector = Box::new(Selector::answer("tools/call").nth(2));
         assert_eq!(before.when, When::Frame { on: selector.clone(), moment: Moment::Before });
         assert_eq!(before.person, SOMEBODY);
         let after = read(json!({ "on": on, "edit": edit, "person": "Ada" })).unwrap();

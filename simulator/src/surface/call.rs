@@ -30,7 +30,7 @@ struct Asked<'a> {
 impl Surface {
     /// Answers `tools/call`.
     pub(super) fn call(&mut self, client: &str, id: &Value, params: Option<&Value>) -> Reply {
-        let reply = self.try_call(client, id, params).unwrap_or_else(|refusal| refusal);
+        let reply = self.try_call(client, id, params).unwrap_or_else(|refusal| *refusal);
         if reply != Reply::Silence {
             self.calls += 1;
         }
@@ -42,8 +42,8 @@ impl Surface {
         client: &str,
         id: &Value,
         params: Option<&Value>,
-    ) -> Result<Reply, Reply> {
-        let bad = |says: &str| Reply::Error(RpcError::invalid_params(says));
+    ) -> Result<Reply, Box<Reply>> {
+        let bad = |says: &str| Box::new(Reply::Error(RpcError::invalid_params(says)));
         let params = params.and_then(Value::as_object).ok_or_else(|| bad("there are no params"))?;
         let tool =
             params.get("name").and_then(Value::as_str).ok_or_else(|| bad("no tool named"))?;
@@ -61,13 +61,13 @@ impl Surface {
             Some(Behind::Stock(stock)) => {
                 let fresh = || self.board.fresh_handle();
                 let call = arguments::read(stock, tool, arguments, fresh)
-                    .map_err(|says| Reply::Error(RpcError::invalid_params(says)))?;
+                    .map_err(|says| Box::new(Reply::Error(RpcError::invalid_params(says))))?;
                 self.call_stock(asked, stock, call)
             }
         }
     }
 
-    fn call_extra(&mut self, asked: Asked<'_>, index: usize) -> Result<Reply, Reply> {
+    fn call_extra(&mut self, asked: Asked<'_>, index: usize) -> Result<Reply, Box<Reply>> {
         let enforced = self.spec.revisions.enforce == Enforce::EveryCall;
         let pin = self.check_pin(asked, enforced, false, &Touch::Nothing, &[])?;
         let turn = self.turns[index];
@@ -78,7 +78,12 @@ impl Surface {
         })
     }
 
-    fn call_stock(&mut self, asked: Asked<'_>, stock: Stock, call: Call) -> Result<Reply, Reply> {
+    fn call_stock(
+        &mut self,
+        asked: Asked<'_>,
+        stock: Stock,
+        call: Call,
+    ) -> Result<Reply, Box<Reply>> {
         let call = match call {
             Call::Write(change) => Call::Write(self.upserted(change)),
             Call::Propose(change) => Call::Propose(self.upserted(change)),
@@ -132,14 +137,14 @@ impl Surface {
         writes: bool,
         touch: &Touch,
         would_write: &[Cell],
-    ) -> Result<Option<Marker>, Reply> {
+    ) -> Result<Option<Marker>, Box<Reply>> {
         let Some(pin) = asked.pin else {
             return if writes && self.spec.revisions.unpinned == Unpinned::Refuse {
-                Err(Reply::Error(RpcError {
+                Err(Box::new(Reply::Error(RpcError {
                     code: json!(-32000),
                     message: "a write needs the revision that it is based on".to_owned(),
                     data: Some(json!({ "code": "precondition_required" })),
-                }))
+                })))
             } else {
                 Ok(None)
             };
@@ -160,7 +165,7 @@ impl Surface {
             as_of: self.board.newest(),
             request: Some(asked.id.clone()),
         });
-        Err(rejection(&self.spec.revisions.reject))
+        Err(Box::new(rejection(&self.spec.revisions.reject)))
     }
 
     /// Reads a marker as a client sent it back.
@@ -243,7 +248,7 @@ impl Surface {
         asked: Asked<'_>,
         pin: Option<Marker>,
         since: Option<&Value>,
-    ) -> Result<Reply, Reply> {
+    ) -> Result<Reply, Box<Reply>> {
         let spec = &self.spec.changes;
         let from = match since {
             None => Some(Marker::at(FIRST_WRITE)),
@@ -256,9 +261,8 @@ impl Surface {
         let expired = from.is_none() || kept.len() < asked_for.len();
         // Whoever sent no marker has none that could be refused.
         if expired && spec.expired == ExpiredSince::Error && since.is_some() {
-            return Err(Reply::Error(RpcError::invalid_params(
-                "`since` is no revision that this feed remembers",
-            )));
+            let says = "`since` is no revision that this feed remembers";
+            return Err(Box::new(Reply::Error(RpcError::invalid_params(says))));
         }
         let answer = FeedAnswer {
             rows: rows(&kept, &self.board, asked.client, spec),

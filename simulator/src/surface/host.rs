@@ -129,6 +129,11 @@ impl Surface {
         screens.map(|(handle, screen)| (handle.clone(), screen.fields().into())).collect()
     }
 
+    /// The definitions of the tools that are on offer now, as `tools/list` would answer them.
+    pub fn definitions(&self) -> Vec<Value> {
+        self.catalogue.definitions(self.calls)
+    }
+
     /// The number of the newest write; 1 while nobody wrote.
     pub fn newest_write(&self) -> u64 {
         self.board.newest()

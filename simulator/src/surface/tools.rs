@@ -137,6 +137,11 @@ impl Catalogue {
             .any(|r| r.announce && (r.after == calls || r.until == Some(calls)))
     }
 
+    /// Every definition on offer once `calls` calls were answered, whatever page it is on.
+    pub(crate) fn definitions(&self, calls: u64) -> Vec<Value> {
+        self.at(calls).into_iter().map(|entry| Value::Object(entry.definition)).collect()
+    }
+
     /// The tools as they stand once `calls` calls were answered.
     fn at(&self, calls: u64) -> Vec<Entry> {
         let mut entries = Vec::with_capacity(self.entries.len());

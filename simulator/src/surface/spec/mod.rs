@@ -13,10 +13,10 @@ pub use changes::{
     ActorWords, Attribute, ChangesSpec, Complete, ExpiredSince, FeedTool, RowKeys, RowPlace,
     Tombstones,
 };
+pub(crate) use revisions::MintPlace;
 pub use revisions::{
     CodeWord, Enforce, MarkerShape, Mint, Per, Rejection, RevisionsSpec, UnknownRejection, Unpinned,
 };
-pub(crate) use revisions::MintPlace;
 pub use tools::{Definition, ErrorAnswer, ExtraTool, Redefinition, ScriptedAnswer, ToolsSpec};
 
 /// The live application that agents and people edit: a board of screens, its tools, its
