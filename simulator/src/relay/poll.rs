@@ -110,7 +110,8 @@ fn collect(leg: &Leg, exchange: &Exchange, most: usize) -> Found {
             // The answer ends before the frame that was to be in it.
             Close::End => return Found::Frames { parcels, cut: false },
             Close::Cut => {
-                parcels.push(parcel);
+                // It strikes once: a cursor brings the frame back whole.
+                parcels.push(Parcel { strike: None, ..parcel });
                 return Found::Frames { parcels, cut: true };
             }
         }

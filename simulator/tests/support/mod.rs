@@ -124,7 +124,7 @@ impl Stage {
     }
 
     pub async fn read_answer(&self, stream: &mut Dialed) -> Option<Answer> {
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(64 * 1024);
         let end = loop {
             if let Some(end) = find(&bytes, b"\r\n\r\n") {
                 break end;
@@ -203,7 +203,7 @@ pub struct EventStream {
 impl EventStream {
     /// Reads what comes next; none at the end.
     pub async fn read(&mut self) -> Option<Vec<u8>> {
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(64 * 1024);
         match self.stream.read_buf(&mut bytes).await {
             Ok(0) | Err(_) => None,
             Ok(_) => {
