@@ -387,6 +387,12 @@ fn a_refusal_over_somebody_elses_screen_is_needless() {
         .writes("Ada", title, json!("A"), json!("B"))
         .refused("a", "r1", &[X])
         .is_clean();
+    // The pin's read had shown the other screen, and the agent may have gone by it.
+    Script::new()
+        .told("a", "r1", &[X, "screen_1.x"])
+        .writes("Ada", "screen_1.x", json!(0), json!(1))
+        .refused("a", "r1", &[X])
+        .is_clean();
     // A pin handed out on the agent's own write stands on the read before it.
     Script::new()
         .told("a", "r1", &[X, title])

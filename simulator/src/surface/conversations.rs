@@ -122,6 +122,19 @@ fn reads_and_writes_tell_what_they_show_and_no_more() {
 }
 
 #[test]
+fn a_list_of_everything_tells_what_is_gone() {
+    let mut bench = Bench::new(json!({ "screens": { "a": {}, "b": {} } }));
+    bench.edit(json!({ "delete": "a" }));
+    let list = bench.call("a", Some("r1"), "screen_list", json!({}));
+    assert_eq!(revision(&list), "r2");
+    assert_eq!(list["result"]["structuredContent"]["screens"].as_array().unwrap().len(), 1);
+    let Some(Event::Delivery { cells, .. }) = bench.events().pop() else { panic!("no delivery") };
+    let of_a: Vec<_> = cells.iter().filter(|cell| cell.starts_with("a.")).collect();
+    assert_eq!(of_a, ["a.exists"]);
+    assert_eq!(cells.len(), 7);
+}
+
+#[test]
 fn a_stale_pin_writes_nothing_and_is_journaled_with_what_it_would_have_written() {
     let mut bench = Bench::new(json!({}));
     bench.call("a", None, "screen_read", json!({ "id": "screen_1" }));
