@@ -6,7 +6,7 @@ use crate::attachment::Attachment;
 use crate::catalogue::Catalogue;
 use crate::client::{CallResult, Inner};
 use crate::error::{Error, Happened};
-use crate::feed::{self, Changes};
+use crate::feed::{self, Change, ChangeFeed, Changes};
 use crate::frame::Reply;
 use crate::guard::quote;
 use crate::mcp::Ready;
@@ -14,6 +14,7 @@ use crate::revision::Revision;
 use crate::session::Session;
 use crate::stale;
 use crate::transport::Outcome;
+use crate::trust::ToolDefinition;
 
 impl Inner {
     /// Makes the call and gives its result. A stale rejection is recorded and told here (REV-5,
@@ -26,16 +27,15 @@ impl Inner {
         arguments: &Map<String, Value>,
     ) -> Result<Value, Error> {
         let pin = session.attachment.revision.clone();
-        let stale = match session.call(ready, tool, arguments).await? {
-            Outcome::Conflict => true,
-            Outcome::Reply(Reply::Error(error)) if stale::is_stale_rejection(&error) => true,
+        match session.call(ready, tool, arguments).await? {
+            Outcome::Conflict => {}
+            Outcome::Reply(Reply::Error(error)) if stale::is_stale_rejection(&error) => {}
             Outcome::Reply(Reply::Error(error)) => {
                 let surface = &session.attachment.surface_id;
                 return Err(self.surface_error(surface, tool, &error)?);
             }
             Outcome::Reply(Reply::Result(result)) => return Ok(result),
-        };
-        debug_assert!(stale);
+        }
         if let Some(pin) = &pin {
             let id = session.attachment.id.clone();
             self.ledger.update(&id, |attachment| attachment.refused_as_stale(pin)).await?;
@@ -72,6 +72,70 @@ impl Inner {
             .await
             .map_err(|error| error.with_happened(Happened::Yes))?;
         Ok(CallResult { framed: framed.to_string(), revision })
+    }
+
+    /// Asks the trusted feed what changed, if there is one (FEED-1, FEED-2).
+    pub(crate) async fn ask_feed(
+        &self,
+        session: &mut Session<'_>,
+        ready: Ready,
+        catalogue: &Catalogue,
+    ) -> Result<Changes, Error> {
+        let id = session.attachment.id.clone();
+        let feed_tool = catalogue.tools.iter().find(|tool| feed::is_feed(tool.name()));
+        let state = session.attachment.change_feed.listed(feed_tool.is_some());
+        let Some(tool) = feed_tool.map(ToolDefinition::name) else {
+            self.ledger
+                .update(&id, |attachment| {
+                    attachment.change_feed = attachment.change_feed.listed(false);
+                })
+                .await?;
+            return Ok(Changes::cannot_say(state));
+        };
+        // Also behind a refusal that dropped the pin: asking what changed is how an agent recovers.
+        let since = session.attachment.last_observed.as_ref().map(Revision::token);
+        let arguments = since.map(|since| ("since".to_owned(), Value::from(since)));
+        let arguments = arguments.into_iter().collect();
+        let result = self.call_pinned(session, ready, tool, &arguments).await?;
+        let changes = self.guard_changes(&session.attachment.surface_id, tool, &result, state)?;
+        self.ledger
+            .update(&id, |attachment| {
+                attachment.change_feed = attachment.change_feed.listed(true);
+                if changes.feed() == ChangeFeed::Attributed {
+                    attachment.change_feed = attachment.change_feed.attributed();
+                }
+                // An answer with holes did not tell everything up to its marker, so the next one
+                // is asked from the marker before it (FEED-13).
+                if changes.doubts().is_empty() {
+                    attachment.observe(changes.revision());
+                }
+            })
+            .await
+            .map_err(|error| error.with_happened(Happened::Yes))?;
+        Ok(changes)
+    }
+
+    /// A feed's answer within the bounds of every result, its labels framed (GUARD-1, GUARD-3).
+    fn guard_changes(
+        &self,
+        surface: &str,
+        tool: &str,
+        result: &Value,
+        state: ChangeFeed,
+    ) -> Result<Changes, Error> {
+        let over = |why: &dyn std::fmt::Display| refused(tool, why, Happened::Yes);
+        let changes = Changes::read(result, state, tool).map_err(|unusable| over(&unusable))?;
+        let words = |row: &Change| row.handle.len() + row.label.as_ref().map_or(0, String::len);
+        self.guard
+            .check(changes.rows().iter().map(words).sum())
+            .map_err(|too_large| over(&too_large))?;
+        changes.with_labels(|label| {
+            let nonce = self.entropy.hex::<16>()?;
+            match self.guard.guard(surface, tool, label, &nonce) {
+                Ok(framed) => Ok(framed.to_string()),
+                Err(too_large) => Err(over(&too_large)),
+            }
+        })
     }
 
     /// A JSON-RPC error of the surface: its code and its message, framed (MCP-3, GUARD-3).

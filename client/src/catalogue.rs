@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::error::Error;
 use crate::guard::quote;
-use crate::trust::{DeclaredTrust, Refusal, ToolDefinition};
+use crate::trust::{DeclaredTrust, ToolDefinition};
 
 /// The surface's tools as one discovery found them (TRUST-3 to TRUST-10).
 #[derive(Debug, Clone, PartialEq)]

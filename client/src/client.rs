@@ -66,6 +66,10 @@ impl Client {
         ClientBuilder::default()
     }
 
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.0
+    }
+
     pub(crate) fn from_inner(inner: Inner) -> Self {
         Self(Arc::new(inner))
     }
@@ -292,7 +296,9 @@ impl Client {
     }
 
     fn require_detection(&self, attachment: &Attachment, tool: &str) -> Result<(), Error> {
-        if self.0.require_revision && attachment.conflict_detection.is_unavailable() {
+        if self.0.require_revision
+            && attachment.conflict_detection == ConflictDetection::Unavailable
+        {
             return Err(Error::DetectionUnavailable { tool: tool.to_owned() });
         }
         Ok(())

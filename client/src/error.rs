@@ -335,10 +335,6 @@ impl Error {
         self
     }
 
-    pub(crate) fn argument(what: impl Into<String>) -> Self {
-        Self::Argument { what: what.into() }
-    }
-
     pub(crate) fn surface_protocol(what: impl Into<String>) -> Self {
         Self::Protocol { what: what.into(), fault: Fault::Surface, happened: Happened::Unknown }
     }

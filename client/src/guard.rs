@@ -30,6 +30,14 @@ impl ResultGuard {
         Self { bytes_max }
     }
 
+    /// Whether a text of this many bytes is within the bound.
+    pub(crate) fn check(&self, bytes: usize) -> Result<(), TooLarge> {
+        if bytes > self.bytes_max {
+            return Err(TooLarge { bytes, bytes_max: self.bytes_max });
+        }
+        Ok(())
+    }
+
     /// Frames `text` as the words of `tool` of `surface`. `nonce` must be fresh and unguessable.
     ///
     /// # Errors
@@ -41,9 +49,7 @@ impl ResultGuard {
         text: &str,
         nonce: &str,
     ) -> Result<Framed, TooLarge> {
-        if text.len() > self.bytes_max {
-            return Err(TooLarge { bytes: text.len(), bytes_max: self.bytes_max });
-        }
+        self.check(text.len())?;
         let (surface, tool) = (Attribute(surface), Attribute(tool));
         Ok(Framed(format!(
             "<surface-output surface=\"{surface}\" tool=\"{tool}\" nonce=\"{nonce}\">\n\

@@ -24,8 +24,8 @@ pub(super) enum Block {
 #[derive(Debug)]
 pub(super) struct Blocks {
     data_bytes_max: usize,
-    /// The id that is waited for, as it stands in JSON.
-    id: Vec<u8>,
+    /// The id that is waited for.
+    id: String,
     /// The lines of the current event that are kept.
     kept: Vec<u8>,
     data_bytes: usize,
@@ -61,7 +61,7 @@ impl Blocks {
     pub(super) fn new(data_bytes_max: usize, id: &str) -> Self {
         Self {
             data_bytes_max,
-            id: format!("\"{id}\"").into_bytes(),
+            id: id.to_owned(),
             kept: Vec::new(),
             data_bytes: 0,
             other_bytes: 0,
@@ -158,22 +158,23 @@ impl Blocks {
     fn keep(&mut self, byte: u8) -> Option<Block> {
         let is_over = self.data_bytes > self.data_bytes_max || self.other_bytes > OTHER_BYTES_MAX;
         if let Some(search) = &mut self.oversized {
-            return search.finds(&[byte]);
+            return search.finds(&[byte]).then_some(Block::Oversized { ours: true });
         }
         self.kept.push(byte);
         if !is_over {
             return None;
         }
-        let mut search = Search::new(self.id.clone());
+        let mut search = Search::for_id(&self.id);
         let found = search.finds(&std::mem::take(&mut self.kept));
         self.oversized = Some(search);
-        found
+        found.then_some(Block::Oversized { ours: true })
     }
 }
 
 /// Looks for the id in bytes that are not kept.
 #[derive(Debug)]
-struct Search {
+pub(super) struct Search {
+    /// The id as it stands in JSON.
     id: Vec<u8>,
     /// The last bytes, as many as the id has.
     tail: Vec<u8>,
@@ -181,15 +182,16 @@ struct Search {
 }
 
 impl Search {
-    fn new(id: Vec<u8>) -> Self {
-        Self { tail: Vec::with_capacity(id.len() + 1), id, found: false }
+    pub(super) fn for_id(id: &str) -> Self {
+        let id = format!("\"{id}\"").into_bytes();
+        Self { tail: Vec::with_capacity(id.len()), id, found: false }
     }
 
     /// Answers once, when the id has been seen.
-    fn finds(&mut self, bytes: &[u8]) -> Option<Block> {
+    pub(super) fn finds(&mut self, bytes: &[u8]) -> bool {
         for &byte in bytes {
             if self.found {
-                return None;
+                return false;
             }
             if self.tail.len() == self.id.len() {
                 self.tail.remove(0);
@@ -197,10 +199,10 @@ impl Search {
             self.tail.push(byte);
             self.found = self.tail == self.id;
             if self.found {
-                return Some(Block::Oversized { ours: true });
+                return true;
             }
         }
-        None
+        false
     }
 
     /// The id never spans lines.

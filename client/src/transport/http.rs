@@ -22,6 +22,7 @@ use tokio::time::{Instant, timeout_at};
 use tracing::debug;
 use url::Url;
 
+use super::block::Search;
 use super::status::{Verdict, judge, relay_error_code};
 use crate::egress::{CheckedRelay, EgressPolicy};
 use crate::error::{Error, Fault, Happened};
@@ -170,7 +171,9 @@ impl Line<'_> {
         let mut response = match timeout_at(deadline.at, leg).await {
             Ok(response) => response?,
             Err(_) => {
-                return Err(deadline.passed(format!("the relay did not answer `{route}`"), happened));
+                return Err(
+                    deadline.passed(format!("the relay did not answer `{route}`"), happened)
+                );
             }
         };
         let status = response.status().as_u16();
@@ -315,26 +318,34 @@ pub(crate) enum BodyEnd {
 }
 
 /// Reads a body whose size is bounded, and holds no more of it than the bound (POLL-5).
+///
+/// Of a body that outgrows it, as much again is looked through for the awaited id and not held:
+/// whether the answer was in it decides what the caller is told.
 pub(crate) async fn read_bounded(
     response: &mut Response,
     bytes_max: usize,
     id: &str,
 ) -> Result<Bytes, BodyEnd> {
     let mut body = Vec::new();
-    loop {
-        match response.chunk().await {
-            Ok(None) => return Ok(body.into()),
-            Ok(Some(chunk)) if body.len() + chunk.len() <= bytes_max => {
-                body.extend_from_slice(&chunk);
-            }
-            Ok(Some(chunk)) => {
-                body.extend_from_slice(&chunk[..bytes_max - body.len()]);
-                let id = format!("\"{id}\"");
-                let ours = body.windows(id.len()).any(|window| window == id.as_bytes());
-                return Err(BodyEnd::TooLarge { ours });
-            }
-            Err(_) => return Err(BodyEnd::Lost),
+    let mut passed = None;
+    let mut bytes = 0;
+    while let Some(chunk) = response.chunk().await.map_err(|_| BodyEnd::Lost)? {
+        bytes += chunk.len();
+        if bytes <= bytes_max {
+            body.extend_from_slice(&chunk);
+            continue;
         }
+        let search = passed.get_or_insert_with(|| Search::for_id(id));
+        if search.finds(&std::mem::take(&mut body)) || search.finds(&chunk) {
+            return Err(BodyEnd::TooLarge { ours: true });
+        }
+        if bytes > 2 * bytes_max {
+            break;
+        }
+    }
+    match passed {
+        None => Ok(body.into()),
+        Some(_) => Err(BodyEnd::TooLarge { ours: false }),
     }
 }
 

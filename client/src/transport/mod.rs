@@ -13,7 +13,7 @@ mod status;
 pub use http::Auth;
 pub use long_poll::{Dialect, LongPoll};
 
-pub(crate) use http::{Answered, Deadline, Http, HttpConfig, Line, Request};
+pub(crate) use http::{Deadline, Http, HttpConfig, Line, Request};
 pub(crate) use long_poll::Mailbox;
 pub(crate) use status::Verdict;
 

@@ -7,7 +7,7 @@ use sse_stream::{Sse, SseByteStream};
 use tokio::time::{Instant, timeout_at};
 
 use super::block::{Block, Blocks};
-use super::http::{BodyEnd, media_type, read_bounded};
+use super::http::{media_type, read_bounded};
 use super::status::{judge_error_event, relay_error_code};
 use super::{Exchange, Outcome, Request, Skipped, Verdict};
 use crate::error::{Error, Fault, Happened};
