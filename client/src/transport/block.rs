@@ -174,17 +174,16 @@ impl Blocks {
 /// Looks for the id in bytes that are not kept.
 #[derive(Debug)]
 pub(super) struct Search {
-    /// The id as it stands in JSON.
     id: Vec<u8>,
-    /// The last bytes, as many as the id has.
+    /// The last bytes, one more than the id has.
     tail: Vec<u8>,
     found: bool,
 }
 
 impl Search {
     pub(super) fn for_id(id: &str) -> Self {
-        let id = format!("\"{id}\"").into_bytes();
-        Self { tail: Vec::with_capacity(id.len()), id, found: false }
+        let id = id.as_bytes().to_vec();
+        Self { tail: Vec::with_capacity(id.len() + 1), id, found: false }
     }
 
     /// Answers once, when the id has been seen.
@@ -193,11 +192,13 @@ impl Search {
             if self.found {
                 return false;
             }
-            if self.tail.len() == self.id.len() {
+            if self.tail.len() > self.id.len() {
                 self.tail.remove(0);
             }
             self.tail.push(byte);
-            self.found = self.tail == self.id;
+            // The id ends where its string does, in a frame or in a frame that was sent as text.
+            let is_end = matches!(byte, b'"' | b'\\');
+            self.found = is_end && self.tail[..self.tail.len() - 1] == self.id;
             if self.found {
                 return true;
             }

@@ -1,8 +1,6 @@
 //! A relay and a surface in one, scripted. It is no model of a relay: it does what a test tells it
 //! to, and remembers what it was asked and when.
 
-#![allow(dead_code, clippy::unwrap_used)]
-
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::future::pending;
@@ -14,77 +12,74 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Query, Request, State};
 use axum::response::Response;
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use relay_client::{
-    Attachment, AttachmentStore, Client, ClientBuilder, EgressPolicy, Entropy, Invitation,
-    LongPoll, Owner, Participant, Transport, TrustPolicy,
+    Attachment, Client, ClientBuilder, EgressPolicy, Entropy, Invitation, LongPoll, Owner,
+    Participant, Transport, TrustPolicy,
 };
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 
-pub const TOKEN: &str = "token-canary-0123456789abcdef";
-pub const SESSION: &str = "sess-1";
+pub(crate) const TOKEN: &str = "token-canary-0123456789abcdef";
+pub(crate) const SESSION: &str = "sess-1";
 
 /// What a relay does with one request instead of serving it.
 #[derive(Clone)]
-pub enum Act {
+pub(crate) enum Act {
     /// Answers with this status, media type and body.
     Answer(u16, &'static str, Vec<u8>),
     /// Answers with these parts, then ends the body, or holds it open for ever.
     Stream { parts: Vec<Part>, then_hold: bool },
     /// Never answers.
     Hang,
-    /// Accepts a frame and shows it to nobody.
-    Swallow,
     /// Serves the request this much later.
     Late(Duration),
 }
 
 #[derive(Clone)]
-pub enum Part {
+pub(crate) enum Part {
     Bytes(Vec<u8>),
     Wait(Duration),
     /// The answer to the last request, as JSON, wherever it is needed.
     LastAnswer,
 }
 
-pub fn json_error(status: u16, code: &str) -> Act {
+pub(crate) fn json_error(status: u16, code: &str) -> Act {
     Act::Answer(status, "application/json", json!({ "error": code }).to_string().into_bytes())
 }
 
-pub fn sse(parts: Vec<Part>) -> Act {
+pub(crate) fn sse(parts: Vec<Part>) -> Act {
     Act::Stream { parts, then_hold: true }
 }
 
-pub fn text(text: &str) -> Part {
+pub(crate) fn text(text: &str) -> Part {
     Part::Bytes(text.as_bytes().to_vec())
 }
 
 /// One request as the relay saw it.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub(crate) struct Seen {
     /// Milliseconds since the relay started.
-    pub at_ms: u64,
-    pub http: String,
-    pub route: String,
-    pub path: String,
-    pub query: BTreeMap<String, String>,
-    pub authorization: Option<String>,
-    pub headers: BTreeMap<String, String>,
-    pub frame: Option<Value>,
+    pub(crate) at_ms: u64,
+    pub(crate) route: String,
+    pub(crate) path: String,
+    pub(crate) query: BTreeMap<String, String>,
+    pub(crate) authorization: Option<String>,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) frame: Option<Value>,
 }
 
 impl Seen {
     /// `inbox tools/call`, `events`, …
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match self.method() {
             Some(method) => format!("{} {method}", self.route),
             None => self.route.clone(),
         }
     }
 
-    pub fn method(&self) -> Option<&str> {
+    pub(crate) fn method(&self) -> Option<&str> {
         self.frame.as_ref()?["method"].as_str()
     }
 }
@@ -104,33 +99,34 @@ struct Inner {
     seen: Vec<Seen>,
     tools: Value,
     calls: Calls,
+    /// Answers that are given once each instead of the surface's own, by method.
+    replaced: BTreeMap<String, VecDeque<Value>>,
     mailboxes: BTreeMap<String, VecDeque<Value>>,
     last_answer: Value,
     cursor: u64,
-    public_dialect: bool,
     subscribers: u64,
 }
 
 #[derive(Clone)]
-pub struct Relay {
+pub(crate) struct Relay {
     inner: Arc<Mutex<Inner>>,
     mail: Arc<Notify>,
-    pub socket: PathBuf,
+    pub(crate) socket: PathBuf,
     _dir: Arc<tempfile::TempDir>,
 }
 
 /// A tool's definition with a plain schema.
-pub fn tool(name: &str) -> Value {
+pub(crate) fn tool(name: &str) -> Value {
     json!({ "name": name, "description": format!("{name} of the board."), "inputSchema": { "type": "object" } })
 }
 
 /// A result with one text.
-pub fn result(text: &str) -> Value {
+pub(crate) fn result(text: &str) -> Value {
     json!({ "result": { "content": [{ "type": "text", "text": text }] } })
 }
 
 /// A result with one text and a revision.
-pub fn minted(text: &str, revision: &str) -> Value {
+pub(crate) fn minted(text: &str, revision: &str) -> Value {
     json!({ "result": {
         "content": [{ "type": "text", "text": text }],
         "_meta": { "revision": revision },
@@ -138,7 +134,7 @@ pub fn minted(text: &str, revision: &str) -> Value {
 }
 
 impl Relay {
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let socket = dir.path().join("relay.sock");
         let listener = tokio::net::UnixListener::bind(&socket).unwrap();
@@ -149,10 +145,10 @@ impl Relay {
                 seen: Vec::new(),
                 tools: json!([tool("screen_read"), tool("screen_move"), tool("changes_since")]),
                 calls: Box::new(|tool, _, _| result(tool)),
+                replaced: BTreeMap::new(),
                 mailboxes: BTreeMap::new(),
                 last_answer: Value::Null,
                 cursor: 0,
-                public_dialect: false,
                 subscribers: 0,
             })),
             mail: Arc::new(Notify::new()),
@@ -165,7 +161,7 @@ impl Relay {
     }
 
     /// What `tools/call` answers: an object with `result` or `error`, or null for silence.
-    pub fn calls(
+    pub(crate) fn calls(
         self,
         calls: impl FnMut(&str, &Map<String, Value>, Option<&Value>) -> Value + Send + 'static,
     ) -> Self {
@@ -173,23 +169,18 @@ impl Relay {
         self
     }
 
-    pub fn tools(self, tools: Value) -> Self {
+    pub(crate) fn tools(self, tools: Value) -> Self {
         self.inner.lock().unwrap().tools = tools;
         self
     }
 
-    pub fn public_dialect(self) -> Self {
-        self.inner.lock().unwrap().public_dialect = true;
-        self
-    }
-
     /// Does `act` on every request with this name.
-    pub fn on(&self, name: &str, act: Act) -> &Self {
+    pub(crate) fn on(&self, name: &str, act: Act) -> &Self {
         self.rule(name, None, act)
     }
 
     /// Does `act` on the `nth` request with this name, counted from now.
-    pub fn on_nth(&self, name: &str, nth: usize, act: Act) -> &Self {
+    pub(crate) fn on_nth(&self, name: &str, nth: usize, act: Act) -> &Self {
         let before = self.seen().iter().filter(|seen| seen.name() == name).count();
         self.rule(name, Some(before + nth), act)
     }
@@ -199,28 +190,33 @@ impl Relay {
         self
     }
 
-    pub fn be_well(&self) {
+    /// Answers the next requests with this method so: objects with `result` or `error`.
+    pub(crate) fn replace_answers(&self, method: &str, answers: Vec<Value>) {
+        self.inner.lock().unwrap().replaced.insert(method.to_owned(), answers.into());
+    }
+
+    pub(crate) fn be_well(&self) {
         self.inner.lock().unwrap().rules.clear();
     }
 
-    pub fn seen(&self) -> Vec<Seen> {
+    pub(crate) fn seen(&self) -> Vec<Seen> {
         self.inner.lock().unwrap().seen.clone()
     }
 
-    pub fn forget(&self) {
+    pub(crate) fn forget(&self) {
         self.inner.lock().unwrap().seen.clear();
     }
 
-    pub fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         self.seen().iter().map(Seen::name).collect()
     }
 
-    pub fn count(&self, name: &str) -> usize {
+    pub(crate) fn count(&self, name: &str) -> usize {
         self.names().iter().filter(|seen| *seen == name).count()
     }
 
     /// The pins of every call so far.
-    pub fn pins(&self) -> Vec<Value> {
+    pub(crate) fn pins(&self) -> Vec<Value> {
         let calls = self.seen();
         let calls = calls.iter().filter(|seen| seen.method() == Some("tools/call"));
         calls
@@ -228,7 +224,7 @@ impl Relay {
             .collect()
     }
 
-    pub fn builder(&self) -> ClientBuilder {
+    pub(crate) fn builder(&self) -> ClientBuilder {
         Client::builder()
             .trust(TrustPolicy::allowing(["screen_read", "screen_move", "changes_since"]))
             .egress(
@@ -257,7 +253,6 @@ async fn serve(
     let frame = serde_json::from_slice::<Value>(&body).ok();
     let seen = Seen {
         at_ms: u64::try_from(relay.inner.lock().unwrap().started.elapsed().as_millis()).unwrap(),
-        http: head.method.to_string(),
         route: route.clone(),
         path,
         authorization: header("authorization"),
@@ -284,7 +279,6 @@ async fn serve(
         Some(Act::Answer(status, media_type, body)) => answer(status, media_type, body.into()),
         Some(Act::Stream { parts, then_hold }) => relay.stream(parts, then_hold),
         Some(Act::Hang) => pending().await,
-        Some(Act::Swallow) => answer(202, "application/json", "{\"ok\":true}".into()),
         Some(Act::Late(by)) => {
             sleep(by).await;
             relay.serve(&route, &query, frame).await
@@ -351,7 +345,10 @@ impl Relay {
         let mut inner = self.inner.lock().unwrap();
         let Some(id) = frame.get("id") else { return };
         let params = &frame["params"];
-        let mut reply = match frame["method"].as_str().unwrap() {
+        let method = frame["method"].as_str().unwrap();
+        let replaced = inner.replaced.get_mut(method).and_then(VecDeque::pop_front);
+        let mut reply = match method {
+            _ if replaced.is_some() => replaced.unwrap(),
             "initialize" => json!({ "result": {
                 "protocolVersion": "2025-06-18", "capabilities": { "tools": {} },
                 "serverInfo": { "name": "board", "version": "1" },
@@ -411,7 +408,6 @@ impl Relay {
                 Some((Bytes::from(text), relay))
             }
         });
-        use futures_util::StreamExt;
         let body = Body::from_stream(first.chain(frames).map(Ok::<_, Infallible>));
         answer(200, "text/event-stream", body)
     }
@@ -440,30 +436,33 @@ impl Relay {
 }
 
 /// A client, attached.
-pub struct Seat {
-    pub client: Client,
-    pub owner: Owner,
-    pub attachment: Attachment,
+pub(crate) struct Seat {
+    pub(crate) client: Client,
+    pub(crate) owner: Owner,
+    pub(crate) attachment: Attachment,
 }
 
 impl Seat {
-    pub async fn take(builder: ClientBuilder) -> Self {
+    pub(crate) async fn take(builder: ClientBuilder) -> Self {
         let client = builder.build().unwrap();
         let owner = Owner::new("owner-1");
         let attachment = client.attach(&owner, invitation(), participant()).await.unwrap();
         Self { client, owner, attachment }
     }
 
-    pub async fn call(&self, tool: &str) -> Result<relay_client::CallResult, relay_client::Error> {
+    pub(crate) async fn call(
+        &self,
+        tool: &str,
+    ) -> Result<relay_client::CallResult, relay_client::Error> {
         self.client.call(&self.owner, &self.attachment.id, tool, &Map::new()).await
     }
 
-    pub async fn status(&self) -> Attachment {
+    pub(crate) async fn status(&self) -> Attachment {
         self.client.status(&self.owner, &self.attachment.id).await.unwrap()
     }
 }
 
-pub fn invitation() -> Invitation {
+pub(crate) fn invitation() -> Invitation {
     Invitation::builder()
         .relay_base_url("http://localhost/relay")
         .session_id(SESSION)
@@ -474,12 +473,12 @@ pub fn invitation() -> Invitation {
         .unwrap()
 }
 
-pub fn participant() -> Participant {
+pub(crate) fn participant() -> Participant {
     Participant::new("agent-1", "Ada", "#336699")
 }
 
 /// Both transports, for tests that hold on either.
-pub fn transports() -> [Transport; 3] {
+pub(crate) fn transports() -> [Transport; 3] {
     [
         Transport::sse(),
         Transport::long_poll(LongPoll::readme()),
@@ -488,7 +487,7 @@ pub fn transports() -> [Transport; 3] {
 }
 
 /// Runs a case on a paused clock, with an end to it.
-pub fn run<T>(case: impl Future<Output = T>) -> T {
+pub(crate) fn run<T>(case: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .start_paused(true)
@@ -497,9 +496,7 @@ pub fn run<T>(case: impl Future<Output = T>) -> T {
     runtime.block_on(async { timeout(Duration::from_secs(3600), case).await.unwrap() })
 }
 
-pub fn seeded(seed: u64) -> Entropy {
+pub(crate) fn seeded(seed: u64) -> Entropy {
     use rand_chacha::rand_core::SeedableRng;
     Entropy::from_rng(rand_chacha::ChaCha8Rng::seed_from_u64(seed))
 }
-
-pub type Store = Arc<dyn AttachmentStore>;

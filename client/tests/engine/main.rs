@@ -1,0 +1,11 @@
+//! The client against a scripted relay, on a paused clock and over real sockets.
+
+#![allow(clippy::unwrap_used)]
+
+mod exchange;
+mod lifecycle;
+mod mock;
+mod reach;
+mod secrets;
+mod two_writers;
+mod workers;
