@@ -335,6 +335,7 @@ fn a_body_past_the_limit_is_answered_and_harms_nobody() {
             for (bytes, status) in [(262_144, 202), (262_145, 413), (3_000_000, 413), (100, 202)] {
                 let answer = stage.ask(&head, &frame(bytes)).await;
                 assert_eq!(answer.status, status, "{bytes} on {wire}");
+                assert_eq!(answer.header("access-control-allow-origin"), Some("*"));
             }
         });
     }

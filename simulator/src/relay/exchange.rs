@@ -4,46 +4,26 @@ use std::future::pending;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Query, Request, State};
-use axum::http::header::{AUTHORIZATION, EXPECT};
+use axum::extract::{Request, State};
+use axum::http::header::ACCESS_CONTROL_ALLOW_ORIGIN;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http_body_util::BodyExt;
 use indexmap::IndexMap;
 use tokio::time::sleep;
 
 use super::body::{CutInHalf, Watch, Watched};
-use super::frame::{Frame, FrameKind, InvalidFrame, parse};
+use super::frame::{Frame, InvalidFrame, parse};
 use super::hub::Hub;
 use super::refusal::Refusal;
+use super::request::{Seen, is_inbound, kept, odd_method, query_of, read, route_of, token_of};
 use super::routes::refuse;
-use crate::fault::{Close, Fate, FaultRule, Hoard, Kind, Message, Route};
+use crate::fault::{Close, Fate, FaultRule, Hoard, Route};
 use crate::journal::Event;
 use crate::wire::Connection;
-
-/// A body over 256 KiB is refused (RELAY-8).
-pub(super) const BODY_BYTES_MAX: usize = 262_144;
-
-/// How much of a refused body is still read, so that the caller gets to read the refusal: a
-/// socket that is closed over unread bytes takes the answer with it (RELAY-12).
-const DRAINED_BYTES_MAX: usize = 16 * 1024 * 1024;
-
-/// The headers that matter to the contract.
-const HEADERS_KEPT: [&str; 10] = [
-    "accept",
-    "authorization",
-    "cache-control",
-    "content-type",
-    "host",
-    "last-event-id",
-    "location",
-    "proxy-authorization",
-    "retry-after",
-    "x-accel-buffering",
-];
 
 /// One HTTP exchange, as the routes see it.
 #[derive(Debug)]
@@ -115,7 +95,7 @@ pub(super) async fn observe(State(hub): State<Arc<Hub>>, request: Request, next:
     match body {
         Ok(body) => exchange.body = body,
         Err(_) if hub.dialect.answers_oversize => {
-            let mut response = refuse(&hub, route, Refusal::PayloadTooLarge);
+            let mut response = refuse_early(&hub, route, Refusal::PayloadTooLarge);
             response.headers_mut().insert("connection", HeaderValue::from_static("close"));
             return finish(&hub, watch, &exchange, response);
         }
@@ -125,7 +105,7 @@ pub(super) async fn observe(State(hub): State<Arc<Hub>>, request: Request, next:
         }
     }
     if let Some(why) = odd_method(&hub, &parts.method, route) {
-        let response = refuse(&hub, route, why);
+        let response = refuse_early(&hub, route, why);
         return finish(&hub, watch, &exchange, response);
     }
     if route == Route::Inbox {
@@ -245,7 +225,7 @@ fn scripted(
 /// Journals the head of a response and watches its body.
 fn finish(hub: &Arc<Hub>, watch: Watch, exchange: &Exchange, response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
-    if !hub.dialect.preflight_is_200 && exchange.preflight {
+    if !hub.dialect.preflight_is_200 && exchange.preflight && parts.status == StatusCode::OK {
         parts.status = StatusCode::NO_CONTENT;
     }
     let bare = parts.status == StatusCode::NOT_FOUND || exchange.route == Route::Health;
@@ -263,100 +243,19 @@ fn finish(hub: &Arc<Hub>, watch: Watch, exchange: &Exchange, response: Response)
     Response::from_parts(parts, Body::new(Watched::new(body, watch)))
 }
 
+/// A refusal that does not pass the routes, whose CORS headers it needs all the same: without
+/// them, a browser keeps the refusal from its page.
+fn refuse_early(hub: &Hub, route: Route, why: Refusal) -> Response {
+    let mut response = refuse(hub, route, why);
+    let anyone = HeaderValue::from_static("*");
+    response.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, anyone);
+    response
+}
+
 /// Waits for the connection to be dropped, and the exchange with it.
 async fn never(watch: Watch) -> Response {
     let _watch = watch;
     pending().await
-}
-
-/// The body, or how many bytes of it were read when it was too long.
-async fn read(parts: &Parts, body: Body) -> Result<Bytes, usize> {
-    if parts.method != Method::POST {
-        return Ok(Bytes::new());
-    }
-    let said = parts.headers.get("content-length");
-    let said = said.and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    let asks_first = parts.headers.contains_key(EXPECT);
-    if said.is_some_and(|said| said > BODY_BYTES_MAX) && asks_first {
-        // The caller waits to be told before it sends anything.
-        return Err(0);
-    }
-    let mut body = body;
-    let mut whole = BytesMut::new();
-    let mut bytes = 0_usize;
-    while let Some(frame) = body.frame().await {
-        // A caller that hung up in the middle of its body is never answered anyway.
-        let Ok(frame) = frame else { break };
-        let Some(data) = frame.data_ref() else { continue };
-        bytes = bytes.saturating_add(data.len());
-        if bytes <= BODY_BYTES_MAX {
-            whole.extend_from_slice(data);
-        } else if bytes > DRAINED_BYTES_MAX {
-            break;
-        }
-    }
-    if bytes > BODY_BYTES_MAX { Err(bytes) } else { Ok(whole.freeze()) }
-}
-
-/// What is wrong with a method that axum would make sense of: a HEAD would open a stream and drop
-/// it, and a preflight is good for any path.
-fn odd_method(hub: &Hub, method: &Method, route: Route) -> Option<Refusal> {
-    let public = !hub.dialect.preflight_is_200;
-    match (method, route) {
-        (&Method::HEAD, Route::Health) if public => Some(Refusal::NotFound),
-        (&Method::HEAD, Route::Health) => None,
-        (&Method::HEAD, Route::Other) => Some(Refusal::NotFound),
-        (&Method::HEAD, _) => Some(Refusal::MethodNotAllowed),
-        (&Method::OPTIONS, Route::Health | Route::Other) if public => Some(Refusal::NotFound),
-        (&Method::POST, Route::Health) if public => Some(Refusal::NotFound),
-        _ => None,
-    }
-}
-
-/// The route of a request, and whether it is a receive leg.
-fn route_of(method: &Method, path: &str) -> (Route, bool) {
-    let get = method == Method::GET;
-    let leaf = path.strip_prefix('/').and_then(|path| path.split_once('/')).map(|(_, leaf)| leaf);
-    match (path, leaf) {
-        ("/" | "/healthz", _) => (Route::Health, false),
-        ("/register", _) => (Route::Register, false),
-        (_, Some("inbox")) => (Route::Inbox, false),
-        (_, Some("events")) => (Route::Events, get),
-        (_, Some("outbox")) => (Route::Outbox, get),
-        (_, Some("poll")) => (Route::Poll, get),
-        (_, Some("unregister")) => (Route::Unregister, false),
-        _ => (Route::Other, false),
-    }
-}
-
-fn is_inbound(hub: &Hub, query: &IndexMap<String, String>) -> bool {
-    match query.get("direction").map(String::as_str) {
-        Some("outbound") => false,
-        Some("inbound") => true,
-        _ => !hub.dialect.outbound_by_default,
-    }
-}
-
-/// The query, the first value of each name.
-fn query_of(parts: &Parts) -> IndexMap<String, String> {
-    let pairs = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri);
-    let mut query = IndexMap::new();
-    for (name, value) in pairs.map(|Query(pairs)| pairs).unwrap_or_default() {
-        query.entry(name).or_insert(value);
-    }
-    query
-}
-
-/// The token that a request shows; an empty one is none.
-fn token_of(hub: &Hub, query: &IndexMap<String, String>, headers: &HeaderMap) -> Option<String> {
-    let in_query = query.get("token").filter(|token| !token.is_empty());
-    if in_query.is_some() || !hub.dialect.reads_bearer {
-        return in_query.cloned();
-    }
-    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, token) = value.split_once(' ')?;
-    let token = token.trim();
-    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then(|| token.to_owned())
 }
 
 fn request_event(exchange: &Exchange, parts: &Parts, route: Route, bytes: u64) -> Event {
@@ -372,68 +271,5 @@ fn request_event(exchange: &Exchange, parts: &Parts, route: Route, bytes: u64) -
         query,
         headers: kept(&parts.headers),
         bytes,
-    }
-}
-
-/// The headers that matter, without tokens, and without what names a port of this machine.
-fn kept(headers: &HeaderMap) -> IndexMap<String, String> {
-    let mut kept = IndexMap::new();
-    for name in HEADERS_KEPT {
-        let Some(value) = headers.get(name) else { continue };
-        let value = String::from_utf8_lossy(value.as_bytes());
-        let value = match name {
-            "authorization" | "proxy-authorization" => {
-                format!("{} [token]", value.split(' ').next().unwrap_or_default())
-            }
-            "host" => value.split(':').next().unwrap_or_default().to_owned(),
-            _ => value.into_owned(),
-        };
-        kept.insert(name.to_owned(), value);
-    }
-    kept
-}
-
-/// What faults and people see of an exchange.
-struct Seen {
-    client: Option<String>,
-    frames: Vec<(Kind, Option<String>, Option<String>)>,
-}
-
-impl Seen {
-    fn of(exchange: &Exchange) -> Self {
-        let frames = exchange.frames.as_ref().and_then(|frames| frames.as_ref().ok());
-        let frames = frames.into_iter().flatten().filter_map(|frame| {
-            let kind = match frame.kind {
-                FrameKind::Request(_) => Kind::Request,
-                FrameKind::Notification => Kind::Notification,
-                FrameKind::Answer(_) => return None,
-            };
-            Some((kind, frame.method().map(str::to_owned), frame.tool().map(str::to_owned)))
-        });
-        let client = Some(&exchange.client).filter(|client| !client.is_empty()).cloned();
-        Self { client, frames: frames.collect() }
-    }
-
-    fn frames(&self) -> Vec<Message<'_>> {
-        let client = self.client.as_deref();
-        self.frames
-            .iter()
-            .map(|(kind, method, tool)| Message {
-                kind: *kind,
-                client,
-                method: method.as_deref(),
-                tool: tool.as_deref(),
-            })
-            .collect()
-    }
-
-    fn exchange(&self, route: Route, receives: bool) -> Message<'_> {
-        let first = self.frames.first();
-        Message {
-            kind: Kind::Exchange { route, receives },
-            client: self.client.as_deref(),
-            method: first.and_then(|(_, method, _)| method.as_deref()),
-            tool: first.and_then(|(_, _, tool)| tool.as_deref()),
-        }
     }
 }

@@ -7,8 +7,10 @@
 //! - [`dialect`], [`spec`]: where relays differ, and the `relay:` section of a scenario.
 //!
 //! The shell gives it a clock, a journal, faults and HTTP.
-//! - [`hub`]: everything that the routes share; how a frame gets from one party to the other.
-//! - [`exchange`]: one HTTP exchange, from its journal entry to its fate.
+//! - [`hub`]: everything that the routes share; [`inward`] and [`outward`]: how a frame gets from
+//!   one party to the other.
+//! - [`exchange`]: one HTTP exchange, from its journal entry to its fate; [`request`]: what is read
+//!   of it before.
 //! - [`routes`]: the paths; [`leg`], [`poll`], [`events`], [`shaper`],
 //!   [`body`]: how frames leave.
 
@@ -18,11 +20,14 @@ mod events;
 mod exchange;
 mod frame;
 mod hub;
+mod inward;
 mod leg;
 mod mailbox;
+mod outward;
 mod poll;
 mod refusal;
 mod registry;
+mod request;
 mod routes;
 mod routing;
 mod session;

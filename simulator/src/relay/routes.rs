@@ -15,7 +15,8 @@ use tower_http::cors::{Any, CorsLayer};
 
 use super::exchange::{Exchange, hold, observe};
 use super::frame::{Frame, parse};
-use super::hub::{Hub, Passage};
+use super::hub::Hub;
+use super::inward::Passage;
 use super::leg::Leg;
 use super::refusal::Refusal;
 use super::session::Party;

@@ -100,7 +100,7 @@ impl Stage {
 
     pub async fn send(&self, head: &str, body: &[u8]) -> Dialed {
         let mut stream = dial(self.endpoint()).await.unwrap();
-        let length = match head.starts_with("POST") {
+        let length = match head.starts_with("POST") || !body.is_empty() {
             true => format!("content-length: {}\r\n", body.len()),
             false => String::new(),
         };
@@ -116,14 +116,14 @@ impl Stage {
     /// A request and its whole answer; none when the connection ended before one.
     pub async fn try_ask(&self, head: &str, body: &[u8]) -> Option<Answer> {
         let mut stream = self.send(head, body).await;
-        self.read_answer(&mut stream).await
+        self.read_answer(&mut stream, !head.starts_with("HEAD")).await
     }
 
     pub async fn ask(&self, head: &str, body: &str) -> Answer {
         self.try_ask(head, body.as_bytes()).await.expect("an answer")
     }
 
-    pub async fn read_answer(&self, stream: &mut Dialed) -> Option<Answer> {
+    pub async fn read_answer(&self, stream: &mut Dialed, has_body: bool) -> Option<Answer> {
         let mut bytes = Vec::with_capacity(64 * 1024);
         let end = loop {
             if let Some(end) = find(&bytes, b"\r\n\r\n") {
@@ -142,7 +142,7 @@ impl Stage {
         });
         let chunked = head.contains("transfer-encoding: chunked");
         loop {
-            let done = match length {
+            let done = match length.filter(|_| has_body) {
                 Some(length) => body.len() >= length,
                 None if chunked => body.ends_with(b"0\r\n\r\n"),
                 None => true,
