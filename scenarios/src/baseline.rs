@@ -197,6 +197,9 @@ fn is_date(text: &str) -> bool {
     parts.len() == 3 && numbers(0, 4, 9999) && numbers(1, 2, 12) && numbers(2, 2, 31)
 }
 
+/// The reason of an entry that nobody has looked at yet.
+pub const NOT_LOOKED_AT: &str = "not yet looked at";
+
 /// A baseline that says of this run what it was: entries of `before` keep their words.
 pub fn updated(before: &Baseline, client: &str, cases: &[Case]) -> Baseline {
     let known = cases
@@ -213,7 +216,7 @@ pub fn updated(before: &Baseline, client: &str, cases: &[Case]) -> Baseline {
                 case: case.id.clone(),
                 fails: fingerprint(&case.expectations),
                 reason: old.map_or_else(
-                    || "not yet looked at".to_owned(),
+                    || NOT_LOOKED_AT.to_owned(),
                     |old| old.reason.clone(),
                 ),
                 issue: old.and_then(|old| old.issue.clone()),

@@ -7,6 +7,8 @@
 //! ```
 
 pub mod baseline;
+pub mod cli;
+pub mod commands;
 pub mod judge;
 pub mod language;
 pub mod plan;

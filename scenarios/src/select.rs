@@ -8,7 +8,7 @@ use crate::suites;
 use std::path::{Path, PathBuf};
 
 /// What the user asked for.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Files, folders, or names of embedded suites. None: every embedded one.
     pub targets: Vec<String>,

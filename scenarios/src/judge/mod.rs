@@ -15,6 +15,7 @@ mod wire;
 mod words;
 
 use crate::plan::PlannedCase;
+pub use reading::{FAULT, LEAKED};
 use reading::Reading;
 use relay_reports::record::Record;
 use relay_reports::verdict::{Anomaly, Expectation, Verdict};
@@ -54,7 +55,8 @@ pub fn judge(plan: &PlannedCase, record: &Record, timing: Timing) -> Judgement {
     for (index, (path, step)) in plan.steps().into_iter().enumerate() {
         step::judge(&mut bench, index, &path, step);
     }
-    let anomalies = anomalies::of(&reading);
+    let (anomalies, overwrites) = anomalies::of(&reading);
+    bench.remarks.extend(overwrites);
     for (index, outcome) in plan.scenario.then.iter().enumerate() {
         outcome::judge(&mut bench, &format!("then[{index}]"), outcome, &anomalies);
     }

@@ -220,6 +220,26 @@ impl<'a> Reading<'a> {
         self.agents.get(client).copied()
     }
 
+    /// Every client id with its agent.
+    pub(super) fn agents(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.agents.iter().map(|(client, agent)| (*client, *agent))
+    }
+
+    /// The client id of an agent.
+    pub(super) fn client(&self, agent: &str) -> Option<&'a str> {
+        self.agents.iter().find(|(_, of)| **of == agent).map(|(client, _)| *client)
+    }
+
+    /// The newest thing that a client was told before an entry.
+    pub(super) fn last_delivery(&self, to: &str, before: u64) -> Option<u64> {
+        let entries = self.record.entries.iter().rev().skip_while(|entry| entry.seq >= before);
+        let mut deliveries = entries.filter(|entry| match &entry.event {
+            Event::Delivery { client, .. } => client == to,
+            _ => false,
+        });
+        deliveries.next().map(|entry| entry.seq)
+    }
+
     /// Whether a client id is this agent's. No agent asked for: any will do.
     pub(super) fn is(&self, client: Option<&str>, agent: Option<&str>) -> bool {
         agent.is_none_or(|agent| client.and_then(|client| self.agent(client)) == Some(agent))

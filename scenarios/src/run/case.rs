@@ -74,6 +74,11 @@ where
     Record { header, entries: recorder.take() }
 }
 
+/// The tokens of the sessions of these cases, so that reports can look for them.
+pub fn tokens(cases: &[PlannedCase], run_seed: u64) -> Vec<String> {
+    cases.iter().map(|case| session(case_seed(run_seed, &case.id)).token).collect()
+}
+
 fn session(seed: u64) -> Session {
     let mut random = rand_chacha::ChaCha12Rng::seed_from_u64(seed);
     let mut hex = |bytes: usize| -> String {
@@ -350,7 +355,7 @@ fn says(step: &Step, sole: Option<&str>) -> String {
         return format!("{} {what}", by.or(sole).unwrap_or("an agent"));
     }
     if let Some(person) = &step.person {
-        return format!("{} {}", person.by.as_deref().unwrap_or(A_PERSON), person.edit.says());
+        return format!("{}: {}", person.by.as_deref().unwrap_or(A_PERSON), person.edit);
     }
     if let Some(relay) = step.relay {
         return match relay {

@@ -50,8 +50,20 @@ impl Clock {
 /// The seed of one case: the run's, and the case's own name, so that a case plays alike whatever
 /// else is run beside it.
 pub(crate) fn case_seed(run: u64, case: &str) -> u64 {
-    // FNV-1a: small, fixed for ever, and good enough to tell names apart.
-    case.bytes().fold(run ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
+    fold(run ^ OFFSET, case)
+}
+
+/// A number for a name, for telling names apart. The same everywhere and for ever.
+pub fn name_hash(name: &str) -> u32 {
+    let wide = fold(OFFSET, name);
+    (wide ^ (wide >> 32)) as u32
+}
+
+const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// FNV-1a: small, fixed for ever, and good enough to tell names apart.
+fn fold(start: u64, text: &str) -> u64 {
+    text.bytes().fold(start, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }

@@ -8,4 +8,7 @@ mod runner;
 mod seat;
 
 pub use conditions::{Clock, Conditions};
+pub use case::tokens;
+pub(crate) use recorder::Recorder;
+pub use conditions::name_hash;
 pub use runner::{Progress, RunOptions, Runner, Which};

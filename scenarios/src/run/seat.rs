@@ -8,7 +8,8 @@ use crate::subject::protocol::{
     Attach, Config, Egress, Invitation, Participant, Poll, PollDialect, Secret, Store, StoreKind,
     Trust,
 };
-use relay_simulator::surface;
+use relay_simulator::journal::Journal;
+use relay_simulator::surface::{Surface, SurfaceSpec};
 use relay_simulator::wire::Endpoint;
 
 /// The owner of agents that name none.
@@ -142,7 +143,7 @@ impl Seating<'_> {
                 ..Trust::default()
             },
             None => Trust {
-                allow: surface::trusted_tools(&self.scenario.surface),
+                allow: stock_tools(&self.scenario.surface),
                 ..Trust::default()
             },
         }
@@ -176,6 +177,18 @@ impl Seating<'_> {
     fn spec(&self, agent: &str) -> Option<&AgentSpec> {
         self.scenario.agents.get(agent)
     }
+}
+
+/// The tools of the board that an agent may have by default: all of them but the one that belongs
+/// to people, and none of the scenario's own.
+fn stock_tools(spec: &SurfaceSpec) -> Vec<String> {
+    let Ok(surface) = Surface::new(spec, Journal::forgetful()) else { return Vec::new() };
+    let is_stock = |name: &&str| {
+        *name != "screen_confirm" && !spec.tools.extra.iter().any(|extra| extra.name == *name)
+    };
+    let definitions = surface.definitions();
+    let names = definitions.iter().filter_map(|tool| tool["name"].as_str());
+    names.filter(is_stock).map(str::to_owned).collect()
 }
 
 fn pick<'a, T>(
