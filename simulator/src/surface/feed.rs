@@ -163,3 +163,152 @@ impl Row {
             .map(|cell| cell.old.clone())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use serde_json::{Value, json};
+
+    use crate::journal::Event;
+    use crate::surface::bench::{Bench, revision};
+
+    fn code(answer: &Value) -> &Value {
+        &answer["error"]["code"]
+    }
+
+    fn rows(answer: &Value) -> Vec<(String, String, String)> {
+        let text = |row: &Value, key: &str| row[key].as_str().unwrap_or("-").to_owned();
+        let rows = answer["result"]["_meta"]["changes"].as_array().unwrap();
+        rows.iter()
+            .map(|row| (text(row, "screen_id"), text(row, "change"), text(row, "actor_type")))
+            .collect()
+    }
+
+    fn row(handle: &str, change: &str, actor: &str) -> (String, String, String) {
+        (handle.to_owned(), change.to_owned(), actor.to_owned())
+    }
+
+    #[test]
+    fn the_feed_names_who_did_what_since() {
+        let mut bench = Bench::new(json!({}));
+        bench.edit(json!({ "move": "screen_1", "to": { "x": 40 } }));
+        bench.call("a", None, "screen_rename", json!({ "id": "screen_2", "title": "Mine" }));
+        bench.call("b", None, "screen_create", json!({ "kind": "table" }));
+        bench.edit(json!({ "delete": "screen_3" }));
+        let answer = bench.call("a", None, "changes_since", json!({ "since": "r1" }));
+        assert_eq!(
+            rows(&answer),
+            [
+                row("screen_1", "moved", "human"),
+                row("screen_2", "updated", "agent"),
+                row("screen_4", "created", "other"),
+                row("screen_3", "deleted", "human"),
+            ]
+        );
+        let first = &answer["result"]["_meta"]["changes"][0];
+        assert_eq!((&first["kind"], &first["title"]), (&json!("chart"), &json!("Budget")));
+        assert_eq!(answer["result"]["_meta"]["changes"][3]["title"], "Notes");
+        assert_eq!(answer["result"]["_meta"].get("complete"), None);
+        assert_eq!(revision(&answer), "r5");
+        let calm = bench.call("a", Some("r5"), "changes_since", json!({ "since": "r5" }));
+        assert_eq!(rows(&calm), []);
+        let everything = bench.call("b", None, "changes_since", json!({}));
+        assert_eq!(rows(&everything).len(), 4);
+        assert_eq!(rows(&everything)[1], row("screen_2", "updated", "other"));
+    }
+
+    #[test]
+    fn a_persons_edit_is_not_hidden_behind_the_agents_own_later_write() {
+        let mut bench = Bench::new(json!({ "revisions": { "enforce": "never" } }));
+        bench.edit(json!({ "rename": "screen_1", "title": "Hers" }));
+        let own = bench.call("a", Some("r1"), "screen_move", json!({ "id": "screen_1", "x": 1 }));
+        assert_eq!(revision(&own), "r1");
+        let answer = bench.call("a", None, "changes_since", json!({ "since": "r1" }));
+        let both = [row("screen_1", "updated", "human"), row("screen_1", "moved", "agent")];
+        assert_eq!(rows(&answer), both);
+        bench.edit(json!({ "move": "screen_1", "to": { "x": 7 } }));
+        let answer = bench.call("a", None, "changes_since", json!({ "since": "r1" }));
+        assert_eq!(rows(&answer), [row("screen_1", "moved", "human")]);
+    }
+
+    #[test]
+    fn attribution_can_be_partial_absent_or_wrong() {
+        for (attribute, person, own) in [
+            ("everyone", "human", "agent"),
+            ("people", "human", "-"),
+            ("nobody", "-", "-"),
+            ("wrong", "agent", "human"),
+        ] {
+            let mut bench = Bench::new(json!({ "changes": { "attribute": attribute } }));
+            bench.edit(json!({ "move": "screen_1", "to": { "x": 40 } }));
+            bench.call("a", None, "screen_move", json!({ "id": "screen_2", "x": 1 }));
+            let answer = bench.call("a", None, "changes_since", json!({ "since": "r1" }));
+            let expect = [row("screen_1", "moved", person), row("screen_2", "moved", own)];
+            assert_eq!(rows(&answer), expect, "{attribute}");
+        }
+    }
+
+    #[test]
+    fn a_dropped_tombstone_is_neither_a_row_nor_a_new_revision() {
+        let mut bench = Bench::new(json!({ "changes": { "tombstones": "drop" } }));
+        bench.edit(json!({ "move": "screen_3", "to": { "x": 40 } }));
+        bench.edit(json!({ "delete": "screen_3" }));
+        let answer = bench.call("a", None, "changes_since", json!({ "since": "r1" }));
+        assert_eq!(rows(&answer), []);
+        assert_eq!(revision(&answer), "r2");
+        let Some(Event::Delivery { as_of, .. }) = bench.events().pop() else {
+            panic!("no delivery")
+        };
+        assert_eq!(as_of, 3);
+    }
+
+    #[test]
+    fn a_since_that_is_not_remembered_is_never_calm_unless_that_is_wanted() {
+        for (expired, partial, rows_kept) in
+            [("error", None, 0), ("partial", Some(json!(false)), 1), ("calm", None, 1)]
+        {
+            let mut bench =
+                Bench::new(json!({ "changes": { "remembers": 1, "expired": expired } }));
+            bench.edit(json!({ "move": "screen_1", "to": { "x": 40 } }));
+            bench.edit(json!({ "move": "screen_2", "to": { "x": 40 } }));
+            let fresh = bench.call("a", None, "changes_since", json!({ "since": "r2" }));
+            assert_eq!(rows(&fresh).len(), 1);
+            for since in ["r1", "never-minted"] {
+                let answer = bench.call("a", None, "changes_since", json!({ "since": since }));
+                if expired == "error" {
+                    assert_eq!(*code(&answer), json!(-32602));
+                    continue;
+                }
+                let kept = if since == "r1" { rows_kept } else { 0 };
+                assert_eq!(rows(&answer).len(), kept, "{expired} {since}");
+                assert_eq!(
+                    answer["result"]["_meta"].get("complete"),
+                    partial.as_ref(),
+                    "{expired}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn rows_stand_where_the_surface_keeps_them_under_its_own_keys() {
+        let mut bench = Bench::new(json!({ "changes": {
+            "in": "structuredContent", "complete": { "flag": "truncated", "value": "no" },
+            "keys": { "list": "events", "handle": "node_id", "change": "kind", "actor": "by" },
+            "actors": { "person": "user" } } }));
+        bench.edit(json!({ "move": "screen_1", "to": { "x": 40 } }));
+        let answer = bench.call("a", None, "changes_since", json!({ "since": "r1" }));
+        assert_eq!(
+            answer["result"]["structuredContent"],
+            json!({ "events": [{ "node_id": "screen_1", "kind": "moved", "by": "user", "title": "Budget" }],
+                    "truncated": "no" })
+        );
+        let mut top = Bench::new(json!({ "changes": { "in": "top", "complete": true } }));
+        let answer = top.call("a", None, "changes_since", json!({ "since": "r1" }));
+        assert_eq!(answer["result"]["changes"], json!([]));
+        assert_eq!(answer["result"]["complete"], true);
+        let mut none = Bench::new(json!({ "changes": { "tool": "none" } }));
+        assert_eq!(*code(&none.call("a", None, "changes_since", json!({}))), json!(-32602));
+    }
+}
