@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Map, Value};
-use tracing::{Instrument, debug_span, info};
+use tracing::{Instrument, debug, debug_span};
 
 use crate::activity::Activity;
 use crate::attachment::{Attachment, AttachmentId, AttachmentState, Owner};
@@ -61,7 +61,6 @@ pub struct CallResult {
 
 impl Client {
     /// Settings for a client.
-    #[must_use]
     pub fn builder() -> ClientBuilder {
         ClientBuilder::default()
     }
@@ -89,7 +88,7 @@ impl Client {
         let client_id = ClientId::random(entropy.bytes()?);
         let attachment = Attachment::new(id, client_id, owner, invitation, participant);
         self.0.ledger.insert(&attachment).await?;
-        info!(attachment = %attachment.id, client = %attachment.client_id, "attached");
+        debug!(attachment = %attachment.id, client = %attachment.client_id, "attached");
         Ok(attachment)
     }
 
@@ -102,8 +101,8 @@ impl Client {
         let work = async {
             let trust = self.trust()?;
             let mut session = self.open(owner, id).await?;
-            let ready = session.ready(&trust).await?;
-            session.discover(ready, &trust).await
+            let ready = before_the_call(session.ready(&trust).await)?;
+            before_the_call(session.discover(ready, &trust).await)
         };
         self.settle(id, work.instrument(debug_span!("tools", attachment = %id)).await).await
     }
@@ -144,7 +143,9 @@ impl Client {
 
     /// What changed on the surface since the last marker that was observed (FEED-1 to FEED-13).
     ///
-    /// A surface without a trusted feed is no error: the answer says that it cannot say.
+    /// A surface without a trusted feed is no error: the answer says that it cannot say. Asking is
+    /// allowed on a surface that mints nothing, whatever is required of it: a question overwrites
+    /// nothing.
     ///
     /// # Errors
     /// As [`Client::call`].
@@ -259,6 +260,9 @@ impl Client {
     /// The attachment, this owner's and not over, with its turn to speak.
     async fn open(&self, owner: &Owner, id: &AttachmentId) -> Result<Session<'_>, Error> {
         let attachment = self.0.ledger.load(owner, id).await?;
+        if attachment.state.is_terminal() {
+            self.forget(id);
+        }
         attachment.live_invitation()?;
         let mut session = Session::open(&self.0, attachment, self.memory(id)?).await?;
         // What went before in the queue may have ended the attachment.
@@ -289,7 +293,7 @@ impl Client {
             Err(Error::Unauthorized { .. }) => AttachmentState::Unauthorized,
             _ => return result,
         };
-        info!(attachment = %id, state = %end, "the attachment is over");
+        debug!(attachment = %id, state = %end, "the attachment is over");
         self.0.ledger.end(id, end).await;
         self.forget(id);
         result

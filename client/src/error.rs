@@ -91,8 +91,13 @@ pub enum Error {
     },
 
     /// The egress policy refused the relay's address (EGRESS-1 to EGRESS-4). Nothing was sent.
-    #[error(transparent)]
-    Egress(EgressRefused),
+    #[error("{cause}{}", behind_the_post(*.happened))]
+    Egress {
+        /// Which rule refused it.
+        cause: EgressRefused,
+        /// [`Happened::Unknown`] when the frame was out and the way back was refused.
+        happened: Happened,
+    },
 
     /// There is no attachment under this id.
     #[error("there is no attachment `{id}`: it was never made here, or was forgotten")]
@@ -239,7 +244,7 @@ impl Error {
         match self {
             Self::Configuration { .. } => "invalid_configuration",
             Self::Argument { .. } => "invalid_argument",
-            Self::Untrusted(_) | Self::Egress(_) => "policy_refused",
+            Self::Untrusted(_) | Self::Egress { .. } => "policy_refused",
             Self::ToolRefused { .. } | Self::ToolNotOffered { .. } => "tool_refused",
             Self::NotAttached { .. } => "not_attached",
             Self::WrongOwner { .. } => "wrong_owner",
@@ -266,7 +271,7 @@ impl Error {
             | Self::Argument { .. }
             | Self::Untrusted(_)
             | Self::ToolRefused { .. }
-            | Self::Egress(_)
+            | Self::Egress { .. }
             | Self::NotAttached { .. }
             | Self::WrongOwner { .. }
             | Self::Ended { .. }
@@ -293,14 +298,14 @@ impl Error {
             | Self::Untrusted(_)
             | Self::ToolRefused { .. }
             | Self::ToolNotOffered { .. }
-            | Self::Egress(_)
             | Self::NotAttached { .. }
             | Self::WrongOwner { .. }
             | Self::Ended { .. }
             | Self::SurfaceChanged { .. }
             | Self::DetectionUnavailable { .. }
             | Self::NoEntropy(_) => Happened::No,
-            Self::Unauthorized { happened, .. }
+            Self::Egress { happened, .. }
+            | Self::Unauthorized { happened, .. }
             | Self::Gone { happened, .. }
             | Self::Tool { happened, .. }
             | Self::ResultRefused { happened, .. }
@@ -321,7 +326,8 @@ impl Error {
     /// `No` for the call that never came; a stream that was lost behind an accepted frame is
     /// `Unknown`.
     pub(crate) fn with_happened(mut self, now: Happened) -> Self {
-        if let Self::Unauthorized { happened, .. }
+        if let Self::Egress { happened, .. }
+        | Self::Unauthorized { happened, .. }
         | Self::Gone { happened, .. }
         | Self::Tool { happened, .. }
         | Self::ResultRefused { happened, .. }
@@ -337,6 +343,15 @@ impl Error {
 
     pub(crate) fn surface_protocol(what: impl Into<String>) -> Self {
         Self::Protocol { what: what.into(), fault: Fault::Surface, happened: Happened::Unknown }
+    }
+}
+
+fn behind_the_post(happened: Happened) -> String {
+    match happened {
+        Happened::No => String::new(),
+        Happened::Yes | Happened::Unknown => {
+            format!("; the frame itself had been posted before, so {happened}")
+        }
     }
 }
 

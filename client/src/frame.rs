@@ -5,6 +5,7 @@
 //! exchange that hears it (MCP-4).
 
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// What a frame says to the one who asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,10 +29,23 @@ pub(crate) enum Heard {
 
 /// Reads the bytes of a frame, or of a batch.
 pub(crate) fn hear(bytes: &[u8], id: &str) -> Heard {
-    match serde_json::from_slice(bytes) {
-        Ok(value) => hear_value(value, id),
-        Err(_) => Heard::Unreadable,
+    match serde_json::from_slice(bytes).ok().or_else(|| isolated_list(bytes)) {
+        Some(value) => hear_value(value, id),
+        None => Heard::Unreadable,
     }
+}
+
+/// A list whose text as a whole cannot be read, member by member. One that cannot be read by itself
+/// (half a surrogate, a number past every range, nesting past every use) stays text, which no one
+/// takes for a frame.
+pub(crate) fn isolated_list(bytes: &[u8]) -> Option<Value> {
+    let members: Vec<&RawValue> = serde_json::from_slice(bytes).ok()?;
+    Some(members.into_iter().map(isolated).collect())
+}
+
+/// A value by itself, or its text when it cannot be read.
+pub(crate) fn isolated(raw: &RawValue) -> Value {
+    serde_json::from_str(raw.get()).unwrap_or_else(|_| Value::from(raw.get()))
 }
 
 /// Reads a frame, a batch, or the text of either. In a batch the answer is looked for among the

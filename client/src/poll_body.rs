@@ -8,8 +8,12 @@
 //! {"subscriber":"…","frames":["<raw frame>"]}   the public relays' dialect
 //! ```
 
-use serde_json::Value;
+use std::collections::BTreeMap;
 
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::frame::{isolated, isolated_list};
 use crate::revision::whole;
 
 /// What a poll brought.
@@ -34,7 +38,7 @@ pub(crate) fn read(body: &[u8]) -> Option<PollBody> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Some(PollBody::default());
     }
-    match serde_json::from_slice(body).ok()? {
+    match serde_json::from_slice(body).ok().or_else(|| isolated_body(body))? {
         Value::Null => Some(PollBody::default()),
         Value::Array(frames) => Some(PollBody { frames: opened(frames), ..PollBody::default() }),
         Value::Object(mut fields) => {
@@ -59,6 +63,21 @@ pub(crate) fn read(body: &[u8]) -> Option<PollBody> {
         }
         Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     }
+}
+
+/// A body whose text as a whole cannot be read, with each frame of its list read by itself
+/// (POLL-6).
+fn isolated_body(body: &[u8]) -> Option<Value> {
+    isolated_list(body).or_else(|| {
+        let fields: BTreeMap<String, &RawValue> = serde_json::from_slice(body).ok()?;
+        if fields.contains_key("jsonrpc") {
+            // One frame, and half of one says nothing.
+            return None;
+        }
+        let read =
+            |raw: &RawValue| isolated_list(raw.get().as_bytes()).unwrap_or_else(|| isolated(raw));
+        Some(fields.into_iter().map(|(name, raw)| (name, read(raw))).collect())
+    })
 }
 
 /// Frames that were sent as text are read each by itself.
@@ -100,13 +119,28 @@ mod tests {
     #[test]
     fn every_shape_is_read() {
         let (one, two) = (frame(1), frame(2));
-        check(&one, &[one.clone()], None, None);
+        check(&one, std::slice::from_ref(&one), None, None);
         check(&json!([one, two]), &[one.clone(), two.clone()], None, None);
-        check(&json!({ "frames": [one], "cursor": "17" }), &[one.clone()], Some("17"), None);
-        check(&json!({ "events": [one], "next": 17 }), &[one.clone()], Some("17"), None);
-        check(&json!({ "messages": [one], "last_event_id": "e" }), &[one.clone()], Some("e"), None);
+        check(
+            &json!({ "frames": [one], "cursor": "17" }),
+            std::slice::from_ref(&one),
+            Some("17"),
+            None,
+        );
+        check(
+            &json!({ "events": [one], "next": 17 }),
+            std::slice::from_ref(&one),
+            Some("17"),
+            None,
+        );
+        check(
+            &json!({ "messages": [one], "last_event_id": "e" }),
+            std::slice::from_ref(&one),
+            Some("e"),
+            None,
+        );
         let public = json!({ "subscriber": "0123456789abcdef", "frames": [one.to_string()] });
-        check(&public, &[one.clone()], None, Some("0123456789abcdef"));
+        check(&public, std::slice::from_ref(&one), None, Some("0123456789abcdef"));
         check(&json!({ "frames": [], "cursor": "9" }), &[], Some("9"), None);
         check(&json!({ "cursor": "9" }), &[], Some("9"), None);
         check(&json!({}), &[], None, None);
@@ -147,5 +181,25 @@ mod tests {
             assert_eq!(read(body.as_bytes()), None, "{}", &body[..body.len().min(20)]);
         }
         assert_eq!(read(&[0xff, 0xfe]), None);
+    }
+
+    #[test]
+    fn a_frame_that_cannot_be_read_does_not_take_its_siblings_with_it() {
+        let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
+        for bad in [r#"{"result":"\ud800"}"#, r#"{"result":1e999}"#, deep.as_str()] {
+            for (body, cursor) in [
+                (format!(r#"[{bad},{{"jsonrpc":"2.0"}}]"#), None),
+                (format!(r#"{{"frames":[{bad},{{"jsonrpc":"2.0"}}],"cursor":"17"}}"#), Some("17")),
+            ] {
+                let read = read(body.as_bytes()).unwrap();
+                assert_eq!(read.frames.len(), 2, "{body}");
+                assert!(read.frames[0].is_string());
+                assert_eq!(read.frames[1], json!({ "jsonrpc": "2.0" }));
+                assert_eq!(read.cursor.as_deref(), cursor);
+            }
+        }
+        let half = r#"{"jsonrpc":"2.0","id":"a","result":"\ud800"}"#;
+        assert_eq!(read(half.as_bytes()), None);
+        assert!(read(format!("[{half}]").as_bytes()).unwrap().frames[0].is_string());
     }
 }

@@ -96,7 +96,7 @@ impl<'a> Session<'a> {
         let id = self.memory.ids.next();
         let request = handshake.request(&id, &self.attachment.participant);
         let deadline = Deadline::after(self.inner.timeout);
-        let result = self.ask("`initialize`", &id, &request, deadline).await?;
+        let result = self.ask("initialize", &id, &request, deadline).await?;
         let ready = handshake.answered(&result)?;
         let answered = self.line()?.post(&ready.initialized(), deadline).await?;
         if answered.verdict != Verdict::Accepted {
@@ -120,7 +120,7 @@ impl<'a> Session<'a> {
         let cut = loop {
             let id = self.memory.ids.next();
             let request = ready.list_tools(&id, cursor.as_deref());
-            let result = self.ask("`tools/list`", &id, &request, deadline).await?;
+            let result = self.ask("tools/list", &id, &request, deadline).await?;
             match pages.read(&result)? {
                 NextPage::At(next) => cursor = Some(next),
                 NextPage::Whole => break None,
@@ -141,10 +141,16 @@ impl<'a> Session<'a> {
         match self.exchange(name, id, request, deadline).await? {
             Outcome::Reply(Reply::Result(result)) => Ok(result),
             Outcome::Reply(Reply::Error(error)) => {
-                Err(self.inner.surface_error(&self.attachment.surface_id, name, &error)?)
+                let surface = &self.attachment.surface_id;
+                let framed = self.inner.surface_error(surface, name, &error)?;
+                Err(Error::Protocol {
+                    what: format!("the surface refused `{name}`: {framed}"),
+                    fault: Fault::Surface,
+                    happened: Happened::No,
+                })
             }
             Outcome::Conflict => Err(Error::Transport {
-                what: format!("the relay answered {name} with 409, which means nothing here"),
+                what: format!("the relay answered `{name}` with 409, which means nothing here"),
                 fault: Fault::Relay,
                 happened: Happened::No,
             }),
@@ -162,8 +168,7 @@ impl<'a> Session<'a> {
         let pin = self.attachment.revision.as_ref().map(Revision::token);
         let request = ready.call_tool(&id, tool, arguments, pin);
         let deadline = Deadline::after(self.inner.timeout);
-        let name = format!("`{tool}`");
-        let outcome = self.exchange(&name, &id, &request, deadline).await;
+        let outcome = self.exchange(tool, &id, &request, deadline).await;
         if let Err(error) = &outcome
             && error.happened() == Happened::Unknown
             && !error.is_terminal()

@@ -15,13 +15,25 @@ use crate::invitation::Invitation;
 /// Where the client may connect to (EGRESS-1 to EGRESS-4).
 ///
 /// The default reaches nothing: a host names its egress proxy, and the relays it means.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct EgressPolicy {
     proxy: Option<Url>,
     allow_unverified: bool,
     allowed_hosts: BTreeSet<String>,
     allowed_ports: BTreeSet<u16>,
     resolver: Arc<dyn Resolve>,
+}
+
+/// A proxy's URL may hold a password, so only whether there is one is shown.
+impl fmt::Debug for EgressPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EgressPolicy")
+            .field("has_proxy", &self.proxy.is_some())
+            .field("allow_unverified", &self.allow_unverified)
+            .field("allowed_hosts", &self.allowed_hosts)
+            .field("allowed_ports", &self.allowed_ports)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Default for EgressPolicy {
@@ -179,13 +191,24 @@ fn is_localhost(name: &str) -> bool {
 }
 
 /// A policy in the making.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct EgressPolicyBuilder {
     proxy: Option<String>,
     allow_unverified: bool,
     allowed_hosts: Vec<String>,
     allowed_ports: Option<Vec<u16>>,
     resolver: Option<Arc<dyn Resolve>>,
+}
+
+impl fmt::Debug for EgressPolicyBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EgressPolicyBuilder")
+            .field("has_proxy", &self.proxy.is_some())
+            .field("allow_unverified", &self.allow_unverified)
+            .field("allowed_hosts", &self.allowed_hosts)
+            .field("allowed_ports", &self.allowed_ports)
+            .finish_non_exhaustive()
+    }
 }
 
 impl EgressPolicyBuilder {

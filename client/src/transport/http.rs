@@ -5,6 +5,7 @@
 //! place, a verdict on each status, and errors without URLs (EGRESS-6, AUTH-2).
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::future::ready;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ use url::Url;
 
 use super::block::Search;
 use super::status::{Verdict, judge, relay_error_code};
-use crate::egress::{CheckedRelay, EgressPolicy};
+use crate::egress::{CheckedRelay, EgressPolicy, EgressRefused};
 use crate::error::{Error, Fault, Happened};
 use crate::{ClientId, Invitation};
 
@@ -62,7 +63,6 @@ const ERROR_BODY_BYTES_MAX: usize = 8192;
 const ERROR_BODY_WAIT: Duration = Duration::from_secs(2);
 
 /// What the client needs to reach relays, shared by its attachments.
-#[derive(Debug)]
 pub(crate) struct Http {
     client: reqwest::Client,
     checked: Arc<CheckedHosts>,
@@ -72,13 +72,19 @@ pub(crate) struct Http {
 }
 
 /// What the HTTP client is built from.
-#[derive(Debug)]
 pub(crate) struct HttpConfig {
     pub(crate) egress: EgressPolicy,
     pub(crate) auth: Auth,
     pub(crate) unix_socket: Option<PathBuf>,
     /// DER certificates that replace the platform's roots.
     pub(crate) tls_roots: Option<Vec<Vec<u8>>>,
+}
+
+/// Without the proxy's URL, which may hold a password.
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http").field("auth", &self.auth).finish_non_exhaustive()
+    }
 }
 
 impl Http {
@@ -110,15 +116,20 @@ impl Http {
         Ok(Self { client, checked, egress, auth, has_unix_socket })
     }
 
+    /// Before each request, not once: a name may lead elsewhere by now (E06).
     async fn admit(&self, invitation: &Invitation) -> Result<CheckedRelay, Error> {
         if self.has_unix_socket {
             // There is no address to check: the socket's path is the host's own configuration.
-            return self.egress.admit_unresolved(invitation).map_err(Error::Egress);
+            return self.egress.admit_unresolved(invitation).map_err(refused);
         }
-        let relay = self.egress.admit(invitation).await.map_err(Error::Egress)?;
+        let relay = self.egress.admit(invitation).await.map_err(refused)?;
         self.checked.note(&relay);
         Ok(relay)
     }
+}
+
+fn refused(cause: EgressRefused) -> Error {
+    Error::Egress { cause, happened: Happened::No }
 }
 
 /// A request, less what every request has.

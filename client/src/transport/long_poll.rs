@@ -116,6 +116,9 @@ async fn receive(
             }
             Ok(Polled::Lost) => return Err(exchange.lost("two polls in a row broke", &skipped)),
             Err(Error::Timeout { .. }) => return Err(exchange.timed_out(&skipped)),
+            Err(refused @ Error::Egress { .. }) => {
+                return Err(refused.with_happened(Happened::Unknown));
+            }
             Err(error) => return Err(error),
         };
         was_lost = false;

@@ -90,7 +90,7 @@ pub(crate) struct Exchange<'a> {
     pub(crate) frame: &'a Value,
     /// The frame's id: a text that no other client of the session uses (IDENT-2).
     pub(crate) id: &'a str,
-    /// What errors call it: `initialize`, `tools/list`, or the quoted name of a tool.
+    /// What errors call it: `initialize`, `tools/list`, or the name of a tool.
     pub(crate) name: &'a str,
     pub(crate) deadline: Deadline,
     /// The bound on one frame (SSE-3, POLL-5).
@@ -154,7 +154,7 @@ impl Exchange<'_> {
 
     fn timed_out(&self, skipped: &Skipped) -> Error {
         debug!(id = self.id, ?skipped, "no answer before the deadline");
-        let what = format!("no answer to {} came{skipped}", self.name);
+        let what = format!("no answer to `{}` came{skipped}", self.name);
         self.deadline.passed(what, Happened::Unknown)
     }
 
@@ -170,7 +170,7 @@ impl Exchange<'_> {
 
     fn lost(&self, what: &str, skipped: &Skipped) -> Error {
         Error::Transport {
-            what: format!("{what} before the answer to {}{skipped}", self.name),
+            what: format!("{what} before the answer to `{}`{skipped}", self.name),
             fault: Fault::Wire,
             happened: Happened::Unknown,
         }

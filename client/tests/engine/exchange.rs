@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use crate::mock::{
-    Act, Part, Relay, SESSION, Seat, TOKEN, json_error, minted, result, run, seeded, sse, text,
+    Act, Part, Relay, SESSION, Seat, TOKEN, json_error, minted, result, run, seeded, text,
     transports,
 };
 use relay_client::{Auth, Happened, LongPoll, Transport};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -466,16 +466,23 @@ fn one_seed_gives_one_conversation() {
 }
 
 #[test]
-fn a_stream_is_let_go_once_the_answer_is_there() {
+fn a_stream_is_let_go_once_the_answer_is_there_and_when_nobody_waits_for_it() {
     run(async {
-        let relay = Relay::start().await;
+        let relay = Relay::start().await.calls(|tool, _, _| match tool {
+            "screen_read" => result("read"),
+            _ => Value::Null,
+        });
         let seat = Seat::take(relay.builder()).await;
-        relay.on("events", sse(vec![text("data: "), Part::LastAnswer, text("\n\n")]));
-        for _ in 0..20 {
-            seat.client
-                .call(&seat.owner, &seat.attachment.id, "screen_read", &Map::new())
-                .await
-                .unwrap();
+        for tool in ["screen_read", "screen_move"] {
+            let _ = seat.call(tool).await;
+            tokio::time::sleep(SECOND).await;
+            assert_eq!(relay.open_streams(), 0, "{tool}");
         }
+        assert_eq!(relay.count("events"), 5);
+        // A caller that gives up takes its stream along.
+        let gave_up = tokio::time::timeout(SECOND, seat.call("screen_move")).await;
+        assert!(gave_up.is_err());
+        tokio::time::sleep(SECOND).await;
+        assert_eq!(relay.open_streams(), 0);
     });
 }

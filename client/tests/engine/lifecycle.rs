@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use relay_client::{
-    Activity, AttachmentId, AttachmentState, Error, Happened, LongPoll, Owner, Priority, Transport,
-    TrustPolicy,
+    Activity, AttachmentId, AttachmentState, Error, Happened, LongPoll, Owner, Priority,
+    ToolDefinition, Transport, TrustPolicy,
 };
 use serde_json::{Map, Value, json};
 
@@ -293,7 +293,7 @@ fn tools_are_read_to_the_last_page_and_sorted() {
             page(json!([tool("screen_move"), tool("screen_move"), tool("wipe")]), Value::Null),
         ]);
         let catalogue = seat.client.tools(&seat.owner, &seat.attachment.id).await.unwrap();
-        let names: Vec<&str> = catalogue.tools.iter().map(|tool| tool.name()).collect();
+        let names: Vec<&str> = catalogue.tools.iter().map(ToolDefinition::name).collect();
         assert_eq!(names, ["changes_since", "screen_move"]);
         let aside: Vec<&str> =
             catalogue.set_aside.iter().map(|aside| aside.name.as_str()).collect();

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::future::pending;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -107,8 +108,18 @@ struct Inner {
     subscribers: u64,
 }
 
+/// Counts a stream while it is open.
+struct Open(Arc<AtomicUsize>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 #[derive(Clone)]
 pub(crate) struct Relay {
+    open_streams: Arc<AtomicUsize>,
     inner: Arc<Mutex<Inner>>,
     mail: Arc<Notify>,
     pub(crate) socket: PathBuf,
@@ -139,6 +150,7 @@ impl Relay {
         let socket = dir.path().join("relay.sock");
         let listener = tokio::net::UnixListener::bind(&socket).unwrap();
         let relay = Self {
+            open_streams: Arc::default(),
             inner: Arc::new(Mutex::new(Inner {
                 started: Instant::now(),
                 rules: Vec::new(),
@@ -193,6 +205,10 @@ impl Relay {
     /// Answers the next requests with this method so: objects with `result` or `error`.
     pub(crate) fn replace_answers(&self, method: &str, answers: Vec<Value>) {
         self.inner.lock().unwrap().replaced.insert(method.to_owned(), answers.into());
+    }
+
+    pub(crate) fn open_streams(&self) -> usize {
+        self.open_streams.load(Ordering::SeqCst)
     }
 
     pub(crate) fn be_well(&self) {
@@ -397,15 +413,16 @@ impl Relay {
     }
 
     fn events(&self, client: String) -> Response {
-        let relay = self.clone();
+        self.open_streams.fetch_add(1, Ordering::SeqCst);
+        let relay = (self.clone(), Open(Arc::clone(&self.open_streams)));
         let first = stream::iter([Bytes::from("retry: 2000\n\n")]);
-        let frames = stream::unfold(relay, move |relay| {
+        let frames = stream::unfold(relay, move |(relay, open)| {
             let client = client.clone();
             async move {
                 let mail = relay.mail_within(&client, Duration::from_secs(100_000)).await;
                 let text: String =
                     mail.iter().map(|frame| format!("event: mcp\ndata: {frame}\n\n")).collect();
-                Some((Bytes::from(text), relay))
+                Some((Bytes::from(text), (relay, open)))
             }
         });
         let body = Body::from_stream(first.chain(frames).map(Ok::<_, Infallible>));

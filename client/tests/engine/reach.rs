@@ -161,3 +161,79 @@ fn every_request_goes_through_the_proxy_that_was_named() {
         }
     });
 }
+
+const RELAY: &str = "RELAY_CLIENT_TEST_RELAY";
+
+/// The child of the test below: one call in a process whose environment names proxies. Run as a
+/// test of its own it has no relay, and nothing to do.
+#[test]
+fn a_call_among_proxies() {
+    let Ok(url) = std::env::var(RELAY) else { return };
+    let port = url.rsplit(':').next().unwrap().parse().unwrap();
+    run(async {
+        let egress = EgressPolicy::builder()
+            .allow_unverified(true)
+            .allowed_hosts(["127.0.0.1"])
+            .allowed_ports([port])
+            .build()
+            .unwrap();
+        assert_eq!(call(egress, Transport::sse(), &url).await.code(), "attachment_unauthorized");
+    });
+}
+
+#[test]
+fn proxies_of_the_environment_are_not_followed() {
+    let proxy = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    proxy.set_nonblocking(true).unwrap();
+    let proxy_url = format!("http://{}", proxy.local_addr().unwrap());
+    let relay = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let relay_url = format!("http://{}", relay.local_addr().unwrap());
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "reach::a_call_among_proxies"]).env(RELAY, relay_url);
+    for name in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"] {
+        child.env(name, &proxy_url);
+    }
+    let mut child = child.env_remove("NO_PROXY").env_remove("no_proxy").spawn().unwrap();
+    let (mut stream, _) = relay.accept().unwrap();
+    io::Read::read(&mut stream, &mut [0; 4096]).unwrap();
+    let answer = b"HTTP/1.1 401 No\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    io::Write::write_all(&mut stream, answer).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(proxy.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+}
+
+#[test]
+fn the_connection_goes_to_the_address_that_was_checked() {
+    run(async {
+        // The system says 127.0.0.1 for this name; the policy's resolver says another loopback.
+        let listener = TcpListener::bind("127.0.0.77:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let url = format!("http://localhost:{port}");
+        let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+        tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let _ = stream.read(&mut [0; 4096]).await;
+                let _ = stream.write_all(answer).await;
+            }
+        });
+        let local = || vec!["127.0.0.77".parse().unwrap()];
+        let egress = |answers| {
+            EgressPolicy::builder()
+                .allow_unverified(true)
+                .allowed_hosts(["localhost"])
+                .allowed_ports([port])
+                .resolver(Arc::new(Scripted { asked: 0.into(), answers }))
+                .build()
+                .unwrap()
+        };
+        let error = call(egress(vec![local()]), Transport::sse(), &url).await;
+        assert_eq!(error.code(), "protocol_error", "it was reached, and answered: {error}");
+        // The name leads elsewhere at the second request, which is checked like the first.
+        let flipped = vec![local(), vec!["10.0.0.1".parse().unwrap()]];
+        for transport in transports() {
+            let error = call(egress(flipped.clone()), transport, &url).await;
+            assert_eq!(error.code(), "policy_refused", "{error}");
+        }
+    });
+}
