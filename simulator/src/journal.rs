@@ -125,7 +125,7 @@ pub enum Event {
     /// The session's life.
     Session {
         /// What happened to it: `opened`, `ended`, `expired`, `client_joined`, `client_left`,
-        /// `restarted`.
+        /// `restarted`, `token_revoked`.
         what: String,
         /// The client it concerns, when it concerns one.
         client: Option<String>,

@@ -4,13 +4,15 @@
 
 mod support;
 
-use relay_simulator::journal::{Direction, Event};
-use relay_simulator::wire::Wire;
+use relay_simulator::clock::run_virtual;
+use relay_simulator::journal::{Direction, Ending, Event, Journal, Tape};
+use relay_simulator::wire::{Wire, dial};
+use relay_simulator::world::World;
 use serde_json::{Value, json};
 use support::{
     SESSION, Stage, TOKEN, call, case, case_on, case_without_surface, request, seconds, spec,
 };
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 fn frames(answer: &support::Answer) -> Vec<Value> {
     answer.json()["frames"].as_array().unwrap().clone()
@@ -92,6 +94,96 @@ fn a_caller_that_hangs_up_mid_poll_loses_nothing() {
         assert_eq!(frames(&stage.poll("a", "&wait=0").await).len(), 1);
         assert_eq!(frames(&stage.poll("a", "&wait=0").await).len(), 0);
     });
+}
+
+#[test]
+fn frames_that_were_taken_and_not_sent_go_back() {
+    let held = json!({"faults": [{"on": {"route": "poll", "nth": 1}, "hoard": "12s"}]});
+    case(held, async |stage| {
+        stage.post("a", &request(1, "ping")).await;
+        stage.post("a", &request(2, "ping")).await;
+        let parked =
+            stage.send(&format!("GET /{SESSION}/outbox?token={TOKEN}&client=a"), b"").await;
+        sleep(seconds(1.0)).await;
+        drop(parked);
+        stage.post("a", &request(3, "ping")).await;
+        let ids: Vec<Value> = frames(&stage.poll("a", "&wait=0").await)
+            .iter()
+            .map(|frame| frame["id"].clone())
+            .collect();
+        assert_eq!(ids, [json!(1), json!(2), json!(3)]);
+        let delivered =
+            |event: &&Event| matches!(event, Event::Frame { direction: Direction::ToClient, .. });
+        assert_eq!(stage.events().iter().filter(delivered).count(), 3);
+    });
+}
+
+#[test]
+fn nothing_of_a_world_outlives_it() {
+    run_virtual(async {
+        let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+        let before = tasks();
+        let (tape, journal) = Tape::start();
+        let late = json!({"faults": [{"on": "inbox", "delay": "30m"}]});
+        let people = json!([{"at": "30m", "edit": {"delete": "screen_7"}}]);
+        let world = World::start(spec(late, people), Wire::Unix, 1, journal).await.unwrap();
+        let stage = Stage { world, tape, began: Instant::now() };
+        stage.post("a", &request(1, "ping")).await;
+        let mut stream = stage.stream("a").await;
+        stream.until("retry").await.unwrap();
+        assert!(tasks() > before);
+        let Stage { world, tape, .. } = stage;
+        let endpoint = world.endpoint().clone();
+        world.shutdown().await;
+        assert_eq!(tasks(), before);
+        assert!(dial(&endpoint).await.is_err());
+        assert!(!endpoint.unix_socket.unwrap().exists());
+        assert_eq!(stream.read().await, None);
+        // What ends with its world has not been hung up on.
+        let hung_up =
+            |event: &Event| matches!(event, Event::ResponseEnded { how: Ending::HungUp, .. });
+        assert!(!tape.events().iter().any(hung_up), "{:?}", tape.events());
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_revoked_token_is_unauthorized_and_the_session_lives() {
+    case(json!({}), async |stage| {
+        stage.world.revoke_token();
+        let answer = stage.post("a", &request(1, "ping")).await;
+        assert_eq!((answer.status, answer.json()), (401, json!({"error": "invalid_token"})));
+    });
+}
+
+#[test]
+fn a_tool_is_shown_as_it_was_in_the_beginning() {
+    case(json!({}), async |stage| {
+        let tool = stage.world.tool_definition("screen_move").unwrap();
+        assert_eq!(tool["name"], json!("screen_move"));
+        assert_eq!(stage.world.tool_definition("screen_wipe"), None);
+        assert_eq!(stage.events().len(), 1, "only the session was opened");
+    });
+}
+
+#[test]
+fn worlds_that_make_no_sense_do_not_start() {
+    for (relay, session, words) in [
+        (
+            json!({"faults": [{"on": "inbox"}]}),
+            SESSION,
+            "fault 1 of the relay: a fault on inbox has no power",
+        ),
+        (json!({}), "x", "invalid_session_id"),
+    ] {
+        let started = run_virtual(async {
+            let mut spec = spec(relay, json!([]));
+            spec.session_id = session.to_owned();
+            World::start(spec, Wire::Unix, 1, Journal::forgetful()).await.map(|_| ())
+        });
+        let refusal = started.unwrap().unwrap_err().to_string();
+        assert!(refusal.contains(words), "{refusal}");
+    }
 }
 
 #[test]

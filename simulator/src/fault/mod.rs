@@ -2,14 +2,14 @@
 //!
 //! A [`FaultRule`] sees a message pass and decides its fate; the first rule that matches wins.
 //!
-//! - [`selector`]: the `on:` of a rule, which also says when a person edits.
-//! - [`message`]: what passes a relay, as a selector sees it.
-//! - [`matcher`]: a selector with its count.
-//! - [`rule`]: the `faults:` list of a scenario.
-//! - [`stream_shape`], [`mutation`]: the parts of a rule about bytes and about frames.
-//! - [`check`]: which powers make sense on which messages.
-//! - [`words`]: what a fault says in the journal, and which line of the contract it breaks.
-//! - [`engine`]: the rules of a relay while it runs.
+//! - `selector`: the `on:` of a rule, which also says when a person edits.
+//! - `message`: what passes a relay, as a selector sees it.
+//! - `matcher`: a selector with its count.
+//! - `rule`: the `faults:` list of a scenario.
+//! - `stream_shape`, `mutation`: the parts of a rule about bytes and about frames.
+//! - `check`: which powers make sense on which messages.
+//! - `words`: what a fault says in the journal, and which line of the contract it breaks.
+//! - `engine`: the rules of a relay while it runs.
 
 mod check;
 mod engine;

@@ -103,6 +103,11 @@ impl FaultRule {
         Self { on: selector, ..Self::default() }
     }
 
+    /// Whether it answers HTTP in place of the relay, which frames on their way out cannot suffer.
+    pub(crate) fn is_about_http(&self) -> bool {
+        self.status.is_some() || self.redirect.is_some()
+    }
+
     /// Changes every duration in it, for a run on the real clock that should not take as long.
     pub fn scale(&mut self, scale: &impl Fn(Duration) -> Duration) {
         self.on.scale(scale);

@@ -115,10 +115,10 @@ pub(super) async fn observe(State(hub): State<Arc<Hub>>, request: Request, next:
     }
 
     let receives = receives && !exchange.inbound;
-    let for_faults = !exchange.inbound && !(route == Route::Outbox && parts.method == Method::POST);
+    let of_surface = exchange.inbound || (route == Route::Outbox && parts.method == Method::POST);
     let seen = Seen::of(&exchange);
     let own = seen.exchange(route, receives);
-    if for_faults {
+    if !of_surface {
         let fate = hub.decide(&[&[own][..], &seen.frames()].concat());
         exchange.fate = fate;
         hub.people_before(&[own]);
@@ -134,7 +134,7 @@ pub(super) async fn observe(State(hub): State<Arc<Hub>>, request: Request, next:
         Some(response) => response,
         None => return never(watch).await,
     };
-    if for_faults {
+    if !of_surface {
         hub.people_after(&[own]);
     }
     finish(&hub, watch, &exchange, response)

@@ -1,18 +1,18 @@
 //! The relay: a broker between clients and a surface, which owns no state of the surface.
 //!
 //! The core takes values and returns values; no socket is in it.
-//! - [`token`], [`frame`], [`refusal`]: what a request is made of, and how it is refused.
-//! - [`registry`], [`session`], [`mailbox`], [`routing`]: who is there, what waits for whom, who
-//!   asked what; [`subscribers`], how the public relays see it.
-//! - [`dialect`], [`spec`]: where relays differ, and the `relay:` section of a scenario.
+//! - `token`, `frame`, `refusal`: what a request is made of, and how it is refused.
+//! - `registry`, `session`, `mailbox`, `routing`: who is there, what waits for whom, who
+//!   asked what; `subscribers`, how the public relays see it.
+//! - `dialect`, `spec`: where relays differ, and the `relay:` section of a scenario.
 //!
 //! The shell gives it a clock, a journal, faults and HTTP.
-//! - [`hub`]: everything that the routes share; [`inward`] and [`outward`]: how a frame gets from
+//! - `hub`: everything that the routes share; `inward` and `outward`: how a frame gets from
 //!   one party to the other.
-//! - [`exchange`]: one HTTP exchange, from its journal entry to its fate; [`request`]: what is read
+//! - `exchange`: one HTTP exchange, from its journal entry to its fate; `request`: what is read
 //!   of it before.
-//! - [`routes`]: the paths; [`leg`], [`poll`], [`events`], [`shaper`],
-//!   [`body`]: how frames leave.
+//! - `routes`: the paths; `leg`, `poll`, `events`, `shaper`,
+//!   `body`: how frames leave.
 
 mod body;
 mod dialect;

@@ -113,7 +113,9 @@ impl Hub {
                 open.post(to, parcel, ready, broadcast);
             }
         };
-        let Some(fate) = self.decide(&[*message]) else {
+        // A rule about notifications may be meant for those of clients, which come by HTTP.
+        let fate = self.decide(&[*message]).filter(|fate| !fate.rule.is_about_http());
+        let Some(fate) = fate else {
             post(&to.party, parcel, Ready::Now);
             return;
         };

@@ -28,11 +28,17 @@ use crate::journal::Direction;
 type Answer = Result<Response, Refused>;
 
 /// A refusal on its way to becoming a response, which is the matter of the dialect.
-pub(super) struct Refused(Response);
+struct Refused(Box<Response>);
+
+impl Refused {
+    fn of(response: Response) -> Self {
+        Self(Box::new(response))
+    }
+}
 
 impl axum::response::IntoResponse for Refused {
     fn into_response(self) -> Response {
-        self.0
+        *self.0
     }
 }
 
@@ -65,7 +71,7 @@ async fn health(
     Extension(exchange): Extension<Arc<Exchange>>,
 ) -> Answer {
     if !hub.dialect.health_with_query && exchange.has_query {
-        return Err(Refused(refuse(&hub, Route::Health, Refusal::NotFound)));
+        return Err(Refused::of(refuse(&hub, Route::Health, Refusal::NotFound)));
     }
     Ok(answer(200, &json!({ "ok": true, "service": hub.dialect.service })))
 }
@@ -74,7 +80,7 @@ async fn register(
     State(hub): State<Arc<Hub>>,
     Extension(exchange): Extension<Arc<Exchange>>,
 ) -> Answer {
-    let refused = |why| Refused(refuse(&hub, Route::Register, why));
+    let refused = |why| Refused::of(refuse(&hub, Route::Register, why));
     let body: Value =
         serde_json::from_slice(&exchange.body).map_err(|_| refused(Refusal::InvalidJson))?;
     let (Some(session), Some(token)) = (body["session"].as_str(), body["token"].as_str()) else {
@@ -164,7 +170,7 @@ async fn poll_outbox(
     Extension(exchange): Extension<Arc<Exchange>>,
 ) -> Answer {
     if !hub.dialect.serves_outbox_poll {
-        return Err(Refused(refuse(&hub, Route::Outbox, Refusal::MethodNotAllowed)));
+        return Err(Refused::of(refuse(&hub, Route::Outbox, Refusal::MethodNotAllowed)));
     }
     enter(&hub, Route::Outbox, &session, &exchange)?;
     let wait = poll::wait_in_seconds(exchange.asks("wait"));
@@ -173,7 +179,7 @@ async fn poll_outbox(
     leg.acknowledge(exchange.asks("after").map(|after| after.parse().unwrap_or(0)));
     let style = poll::Style::Outbox(hub.poll_shape);
     let held = poll::hold(leg, exchange, style, wait).await;
-    held.map_err(|why| Refused(refuse(&hub, Route::Outbox, why)))
+    held.map_err(|why| Refused::of(refuse(&hub, Route::Outbox, why)))
 }
 
 async fn poll_subscriber(
@@ -189,7 +195,7 @@ async fn poll_subscriber(
     leg.acknowledge(None);
     let style = poll::Style::Subscriber(subscriber);
     let held = poll::hold(leg, exchange, style, wait).await;
-    held.map_err(|why| Refused(refuse(&hub, Route::Poll, why)))
+    held.map_err(|why| Refused::of(refuse(&hub, Route::Poll, why)))
 }
 
 async fn unregister(
@@ -214,17 +220,17 @@ async fn unregister(
 }
 
 async fn not_found(State(hub): State<Arc<Hub>>) -> Refused {
-    Refused(refuse(&hub, Route::Other, Refusal::NotFound))
+    Refused::of(refuse(&hub, Route::Other, Refusal::NotFound))
 }
 
 async fn method_not_allowed(State(hub): State<Arc<Hub>>) -> Refused {
-    Refused(refuse(&hub, Route::Other, Refusal::MethodNotAllowed))
+    Refused::of(refuse(&hub, Route::Other, Refusal::MethodNotAllowed))
 }
 
 /// Lets a request into its session, or refuses it (RELAY-1).
 fn enter(hub: &Hub, route: Route, session: &str, exchange: &Exchange) -> Result<(), Refused> {
     if !is_session_id(session) {
-        return Err(Refused(refuse(hub, route, Refusal::NotFound)));
+        return Err(Refused::of(refuse(hub, route, Refusal::NotFound)));
     }
     let token = exchange.token.as_deref();
     let entered = hub.state().registry.enter(session, token, Instant::now()).map(|_| ());
@@ -232,7 +238,7 @@ fn enter(hub: &Hub, route: Route, session: &str, exchange: &Exchange) -> Result<
         let shared = why == Refusal::InvalidToken
             && matches!(route, Route::Inbox | Route::Outbox)
             && !hub.dialect.bad_frame_is_400;
-        Refused(refuse(hub, route, if shared { Refusal::InvalidTokenOrFrame } else { why }))
+        Refused::of(refuse(hub, route, if shared { Refusal::InvalidTokenOrFrame } else { why }))
     })
 }
 
@@ -241,7 +247,7 @@ fn bad_frame(hub: &Hub, route: Route) -> Refused {
         true => Refusal::InvalidFrame,
         false => Refusal::InvalidTokenOrFrame,
     };
-    Refused(refuse(hub, route, why))
+    Refused::of(refuse(hub, route, why))
 }
 
 /// Opens the leg of a stream, or of a poll under the id of its subscriber.

@@ -98,10 +98,14 @@ impl Subscribers {
     }
 
     /// Notes who asked. The last one to ask with an id gets its answer; who gave no label is
-    /// forgotten.
+    /// forgotten. What was held until the next request is let go.
     pub(crate) fn ask(&mut self, label: &str, request: &Frame) {
-        if !label.is_empty() && matches!(request.kind, FrameKind::Request(_)) {
-            self.asked.insert(bare(&request.id()), Ask::new(label, request));
+        if label.is_empty() || !matches!(request.kind, FrameKind::Request(_)) {
+            return;
+        }
+        self.asked.insert(bare(&request.id()), Ask::new(label, request));
+        for subscriber in self.all.values_mut().filter(|subscriber| subscriber.label == label) {
+            subscriber.mailbox.request_made();
         }
     }
 

@@ -1,11 +1,11 @@
 //! The wires that a world is served on, and the connections of it.
 //!
-//! - [`endpoint`]: where a client finds a world.
-//! - [`listener`]: one listener over Unix sockets, TCP, and TLS on TCP.
-//! - [`server`]: accepts, serves HTTP/1.1, and ends every connection of a world with it.
-//! - [`connection`]: what a fault may do to one connection.
-//! - [`certificate`]: the self-signed certificate of this process.
-//! - [`dialer`]: a plain connection to a world, for tests and canaries.
+//! - `endpoint`: where a client finds a world.
+//! - `listener`: one listener over Unix sockets, TCP, and TLS on TCP.
+//! - `server`: accepts, serves HTTP/1.1, and ends every connection of a world with it.
+//! - `connection`: what a fault may do to one connection.
+//! - `certificate`: the self-signed certificate of this process.
+//! - `dialer`: a plain connection to a world, for tests and canaries.
 
 mod certificate;
 mod connection;

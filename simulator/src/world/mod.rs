@@ -1,6 +1,6 @@
 //! A world: one relay, one surface, the people around it, and the faults between, on one endpoint.
 //!
-//! - [`people`]: the edits that people make by themselves, when a frame passes or at a time.
+//! - `people`: the edits that people make by themselves, when a frame passes or at a time.
 
 mod people;
 
