@@ -261,7 +261,7 @@ impl Attachment {
             owner: hex::encode(self.owner),
             state: self.state,
             generation: self.generation,
-            relay_base_url: invitation.map(|it| it.relay_base_url().to_string()),
+            relay_base_url: invitation.map(|it| it.relay_base_url().as_str().to_owned()),
             token: invitation.map(|it| it.token().expose().to_owned()),
             session_id: self.session_id.as_str().to_owned(),
             surface_id: self.surface_id.clone(),

@@ -1,9 +1,8 @@
 //! Invitations: the ticket that a surface issued, checked when it is built (INVITE-1).
 
-use serde::{Deserialize, Serialize};
-use url::Url;
-
+use crate::egress::{RelayUrl, RelayUrlError};
 use crate::token::{SessionId, SessionIdError, Token, TokenError};
+use serde::{Deserialize, Serialize};
 
 /// A surface's invitation to one relay session.
 ///
@@ -11,7 +10,7 @@ use crate::token::{SessionId, SessionIdError, Token, TokenError};
 /// the relay may be reached is the [`EgressPolicy`](crate::EgressPolicy)'s business, at every use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invitation {
-    relay_base_url: Url,
+    relay_base_url: RelayUrl,
     session_id: SessionId,
     token: Token,
     surface_id: String,
@@ -27,7 +26,7 @@ impl Invitation {
 
     /// Where the relay is.
     #[must_use]
-    pub fn relay_base_url(&self) -> &Url {
+    pub fn relay_base_url(&self) -> &RelayUrl {
         &self.relay_base_url
     }
 
@@ -59,15 +58,16 @@ impl Invitation {
 /// An invitation in the making.
 #[derive(Debug, Clone, Default)]
 pub struct InvitationBuilder {
-    relay_base_url: String,
-    session_id: String,
-    token: Option<Secret>,
+    relay_base_url: Secret,
+    session_id: Secret,
+    token: Secret,
     surface_id: String,
     application: String,
 }
 
-/// Keeps an unchecked token out of the builder's `Debug`.
-#[derive(Clone)]
+/// Keeps what was not checked yet out of the builder's `Debug`: a URL may hold a password, and the
+/// token may stand where the session id belongs.
+#[derive(Clone, Default)]
 struct Secret(String);
 
 impl std::fmt::Debug for Secret {
@@ -80,21 +80,21 @@ impl InvitationBuilder {
     /// Where the relay is: an absolute `https` URL, or `http` for a relay on loopback.
     #[must_use]
     pub fn relay_base_url(mut self, url: impl Into<String>) -> Self {
-        self.relay_base_url = url.into();
+        self.relay_base_url = Secret(url.into());
         self
     }
 
     /// The session, `^[A-Za-z0-9_-]{4,64}$`.
     #[must_use]
     pub fn session_id(mut self, id: impl Into<String>) -> Self {
-        self.session_id = id.into();
+        self.session_id = Secret(id.into());
         self
     }
 
     /// What opens it, 16 to 128 characters.
     #[must_use]
     pub fn token(mut self, token: impl Into<String>) -> Self {
-        self.token = Some(Secret(token.into()));
+        self.token = Secret(token.into());
         self
     }
 
@@ -117,62 +117,26 @@ impl InvitationBuilder {
     /// # Errors
     /// [`InvitationError`] names the field. No message repeats the URL or the token.
     pub fn build(self) -> Result<Invitation, InvitationError> {
-        if is_ambiguous(&self.relay_base_url) {
-            return Err(InvitationError::Ambiguous);
-        }
-        let relay_base_url =
-            Url::parse(&self.relay_base_url).map_err(|error| InvitationError::Url { error })?;
-        if !matches!(relay_base_url.scheme(), "https" | "http") {
-            return Err(InvitationError::Scheme);
-        }
-        if relay_base_url.host_str().is_none_or(str::is_empty) {
-            return Err(InvitationError::NoHost);
-        }
         if self.surface_id.trim().is_empty() {
             return Err(InvitationError::NoSurface);
         }
         Ok(Invitation {
-            relay_base_url,
-            session_id: SessionId::new(self.session_id)?,
-            token: Token::new(self.token.map(|token| token.0).unwrap_or_default())?,
+            relay_base_url: RelayUrl::parse(&self.relay_base_url.0)?,
+            session_id: SessionId::new(self.session_id.0)?,
+            token: Token::new(self.token.0)?,
             surface_id: self.surface_id,
             application: self.application,
         })
     }
 }
 
-/// Whether two URL readers may see two hosts in this text. A lenient one mends it, a strict one
-/// does not, and what was checked is then not what is connected to; it is refused, not mended.
-fn is_ambiguous(url: &str) -> bool {
-    let is_odd = |c: char| c.is_control() || c.is_whitespace() || c == '\\';
-    let authority = url.split_once("://").map(|(_, rest)| rest);
-    url.contains(is_odd)
-        || authority.is_some_and(|rest| rest.starts_with('/'))
-        || (authority.is_none() && url.contains(':'))
-}
-
 /// Why a text is no invitation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvitationError {
-    /// The URL cannot be read.
-    #[error("the invitation's relay URL is not a URL: {error}")]
-    Url {
-        /// What the URL parser said; it does not repeat the URL.
-        error: url::ParseError,
-    },
-    /// The URL is written so that readers of URLs disagree about its host.
-    #[error(
-        "the invitation's relay URL holds a backslash, white space or a control character, or \
-         lacks its `//`: readers of URLs would disagree about its host"
-    )]
-    Ambiguous,
-    /// The URL is not one that HTTP can reach.
-    #[error("the invitation's relay URL is neither `https` nor, on loopback, `http`")]
-    Scheme,
-    /// The URL names no host.
-    #[error("the invitation's relay URL names no host")]
-    NoHost,
+    /// The relay's URL is none that can be used.
+    #[error(transparent)]
+    RelayUrl(#[from] RelayUrlError),
     /// The session id has another shape.
     #[error(transparent)]
     SessionId(#[from] SessionIdError),
@@ -246,20 +210,18 @@ mod tests {
             assert!(expect(&error), "{error:?}");
             assert!(!format!("{error} {error:?}").contains("sesame"), "{error:?}");
         };
-        check(good().relay_base_url("relay.example"), |e| matches!(e, E::Url { .. }));
-        check(good().relay_base_url(""), |e| matches!(e, E::Url { .. }));
-        check(good().relay_base_url("ftp://relay.example"), |e| *e == E::Scheme);
-        check(good().relay_base_url("file:///sesame"), |e| *e == E::Scheme);
-        for url in [
-            "https:\\\\relay.example",
-            "https://relay.example\t",
-            "https:relay.example",
-            "https:///relay.example",
-            " https://relay.example",
-            "https://a\\@b.example",
-        ] {
-            check(good().relay_base_url(url), |e| *e == E::Ambiguous);
+        use RelayUrlError as U;
+        for url in ["relay.example", "", " https://relay.example", "https:\\\\relay.example"] {
+            check(good().relay_base_url(url), |e| matches!(e, E::RelayUrl(U::Spelling { .. })));
         }
+        check(good().relay_base_url("ftp://sesame.example"), |e| *e == E::RelayUrl(U::Scheme));
+        check(good().relay_base_url("https://u:sesame@a.example"), |e| {
+            *e == E::RelayUrl(U::Userinfo)
+        });
+        check(good().relay_base_url("https://a.example?sesame"), |e| *e == E::RelayUrl(U::Query));
+        check(good().relay_base_url("https://a.example#sesame"), |e| {
+            *e == E::RelayUrl(U::Fragment)
+        });
         check(good().session_id("a b"), |e| matches!(e, E::SessionId(_)));
         check(good().token("sesame"), |e| matches!(e, E::Token(_)));
         check(
@@ -275,6 +237,10 @@ mod tests {
     #[test]
     fn the_token_is_in_no_debug_print() {
         assert!(!format!("{:?}", good()).contains("sesame"));
+        let swapped = good().session_id("sesame-open-please").relay_base_url("https://u:sesame@r");
+        assert!(!format!("{swapped:?}").contains("sesame"));
+        let invitation = good().relay_base_url("https://relay.example/sesame").build().unwrap();
+        assert!(!format!("{invitation:?}").contains("sesame"), "{invitation:?}");
         assert!(!format!("{:?}", good().build().unwrap()).contains("sesame"));
     }
 }

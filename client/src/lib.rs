@@ -151,8 +151,8 @@ pub use guard::{Framed, RESULT_BYTES_MAX, ResultGuard, TooLarge};
 
 // The wire.
 pub use egress::{
-    CheckedRelay, EgressPolicy, EgressPolicyBuilder, EgressRefused, Resolve, Special,
-    SystemResolver, special,
+    CheckedRelay, EgressPolicy, EgressPolicyBuilder, EgressRefused, RelayUrl, RelayUrlError,
+    Resolve, Special, SystemResolver, special,
 };
 pub use entropy::{Entropy, NoEntropy};
 pub use mcp::PROTOCOL_VERSION;

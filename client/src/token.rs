@@ -18,15 +18,19 @@ const TOKEN_CHARS_MAX: usize = 128;
 pub struct Token(String);
 
 impl Token {
-    /// Takes a token of 16 to 128 characters.
+    /// Takes a token of 16 to 128 characters, none of them a control character: those would make
+    /// more of a header than one token.
     ///
     /// # Errors
-    /// When it is shorter or longer. The message tells its length and never its characters.
+    /// When it is of another shape. The message tells its length and never its characters.
     pub fn new(token: impl Into<String>) -> Result<Self, TokenError> {
         let token = token.into();
         let chars = token.chars().count();
         if !(TOKEN_CHARS_MIN..=TOKEN_CHARS_MAX).contains(&chars) {
-            return Err(TokenError { chars });
+            return Err(TokenError::Length { chars });
+        }
+        if token.contains(char::is_control) {
+            return Err(TokenError::Control);
         }
         Ok(Self(token))
     }
@@ -53,13 +57,22 @@ impl PartialEq for Token {
 
 impl Eq for Token {}
 
-/// A token of a length that no relay gives out.
+/// A text that no relay gives out as a token. It is not repeated (AUTH-2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "a relay token has {TOKEN_CHARS_MIN} to {TOKEN_CHARS_MAX} characters, and this one has {chars}"
-)]
-pub struct TokenError {
-    chars: usize,
+#[non_exhaustive]
+pub enum TokenError {
+    /// It is too short or too long.
+    #[error(
+        "a relay token has {TOKEN_CHARS_MIN} to {TOKEN_CHARS_MAX} characters, and this one has \
+         {chars}"
+    )]
+    Length {
+        /// What it has.
+        chars: usize,
+    },
+    /// It holds a line end or another control character.
+    #[error("a relay token holds no control characters, and this one does")]
+    Control,
 }
 
 /// A relay session's id: `^[A-Za-z0-9_-]{4,64}$`.
@@ -178,6 +191,14 @@ mod tests {
         for (chars, expect) in [(0, false), (15, false), (16, true), (128, true), (129, false)] {
             // Characters, not bytes: the public relay counts them so.
             assert_eq!(Token::new("é".repeat(chars)).is_ok(), expect, "{chars}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_one_header_value() {
+        for odd in ["\n", "\r\nX: y", "\0", "\u{7f}", "\t"] {
+            let token = format!("sesame-open{odd}-please");
+            assert_eq!(Token::new(token).unwrap_err(), TokenError::Control, "{odd:?}");
         }
     }
 

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use url::{Host, Url};
 
 use super::address::{Special, special};
 use super::resolve::{Resolve, SystemResolver};
+use super::url::RelayUrl;
 use crate::guard::quote;
 use crate::invitation::Invitation;
 
@@ -70,27 +71,29 @@ impl EgressPolicy {
     /// [`EgressRefused`], before anything was sent.
     pub async fn admit(&self, invitation: &Invitation) -> Result<CheckedRelay, EgressRefused> {
         let relay = self.admit_unresolved(invitation)?;
-        let (Some(Host::Domain(name)), None) = (relay.base_url.host(), &self.proxy) else {
-            return Ok(relay);
+        let name = match relay.base_url().host() {
+            Some(Host::Domain(name)) if self.proxy.is_none() => name,
+            _ => return Ok(relay),
         };
-        let found = self.resolver.resolve(name).await.map_err(|error| {
-            EgressRefused::Unresolvable { host: name.to_owned(), why: error.kind().to_string() }
-        })?;
+        let unresolvable = |why| EgressRefused::Unresolvable { host: name.to_owned(), why };
+        let found = self.resolver.resolve(name).await;
+        let found = found.map_err(|error| unresolvable(error.kind().to_string()))?;
         if found.is_empty() {
-            let why = "it has no address".to_owned();
-            return Err(EgressRefused::Unresolvable { host: name.to_owned(), why });
+            return Err(unresolvable("it has no address".to_owned()));
         }
-        let is_local_name = self.allow_unverified && is_localhost(name);
         // Every address must be fit: which of them is dialled is the connector's choice.
-        for address in &found {
-            let is_local = address.is_loopback() && is_local_name;
-            if let (false, Some(special)) = (is_local, special(*address)) {
-                let (host, address) = (name.to_owned(), *address);
-                return Err(EgressRefused::Address { host, address, special });
+        for address in found.iter().copied() {
+            let host = || name.to_owned();
+            match (is_local_name(name), special(address)) {
+                (true, _) if address.is_loopback() => {}
+                (_, Some(special)) => {
+                    return Err(EgressRefused::Address { host: host(), address, special });
+                }
+                (true, None) => return Err(EgressRefused::NotLocal { host: host(), address }),
+                (false, None) => {}
             }
         }
-        let port = relay.port;
-        let addresses = found.into_iter().map(|ip| SocketAddr::new(ip, port)).collect();
+        let addresses = relay.at(found);
         Ok(CheckedRelay { addresses, ..relay })
     }
 
@@ -103,65 +106,64 @@ impl EgressPolicy {
         if self.proxy.is_none() && !self.allow_unverified {
             return Err(EgressRefused::NoProxy);
         }
-        let url = invitation.relay_base_url();
-        let Some(host) = url.host() else {
-            return Err(EgressRefused::NotPlain { part: "no host" });
+        let base_url = invitation.relay_base_url();
+        let Some(host) = base_url.as_url().host() else {
+            // A relay's URL always has one.
+            return Err(EgressRefused::NotHttps);
         };
-        let is_local = is_loopback(&host);
-        match url.scheme() {
-            "https" => {}
-            "http" if is_local && self.allow_unverified => {}
-            _ => return Err(EgressRefused::NotHttps),
+        let literal = match host {
+            Host::Ipv4(address) => Some(IpAddr::V4(address)),
+            Host::Ipv6(address) => Some(IpAddr::V6(address)),
+            // Whoever resolves this name, it is loopback there.
+            Host::Domain(name) => is_local_name(name).then_some(Ipv4Addr::LOCALHOST.into()),
+        };
+        // The opt-in is for this machine's loopback. Behind a proxy it is the proxy's own.
+        let is_local = literal.is_some_and(|ip| ip.is_loopback()) && self.proxy.is_none();
+        if base_url.as_url().scheme() != "https" && !is_local {
+            return Err(EgressRefused::NotHttps);
         }
-        let parts = [
-            (!url.username().is_empty() || url.password().is_some(), "a user name or password"),
-            (url.query().is_some(), "a query"),
-            (url.fragment().is_some(), "a fragment"),
-        ];
-        if let Some((_, part)) = parts.into_iter().find(|(has, _)| *has) {
-            return Err(EgressRefused::NotPlain { part });
-        }
-        let name = normal(&host.to_string());
+        let name = host.to_string();
         if !self.allowed_hosts.contains(&name) {
             return Err(EgressRefused::Host {
                 host: quote(&name),
                 allowed: self.allowed_hosts.iter().cloned().collect(),
             });
         }
-        let port = url.port_or_known_default().unwrap_or(443);
+        let port = base_url.port();
         if !self.allowed_ports.contains(&port) {
             let allowed = self.allowed_ports.iter().copied().collect();
             return Err(EgressRefused::Port { port, allowed });
         }
-        let literal = match host {
-            Host::Ipv4(address) => Some(IpAddr::V4(address)),
-            Host::Ipv6(address) => Some(IpAddr::V6(address)),
-            Host::Domain(_) => None,
-        };
-        if let Some(address) = literal {
-            let is_meant = is_local && self.allow_unverified;
-            if let (false, Some(special)) = (is_meant, special(address)) {
-                return Err(EgressRefused::Address { host: name, address, special });
-            }
+        if let (false, Some(address)) = (is_local, literal)
+            && let Some(special) = special(address)
+        {
+            return Err(EgressRefused::Address { host: name, address, special });
         }
-        let addresses = literal.map(|ip| SocketAddr::new(ip, port)).into_iter().collect();
-        Ok(CheckedRelay { base_url: url.clone(), port, addresses })
+        let relay = CheckedRelay { base_url: base_url.clone(), addresses: Vec::new() };
+        let is_direct = self.proxy.is_none() && !matches!(host, Host::Domain(_));
+        let addresses = relay.at(literal.into_iter().filter(|_| is_direct).collect());
+        Ok(CheckedRelay { addresses, ..relay })
     }
+}
+
+/// `localhost` and the names below it are loopback by definition (RFC 6761). No other name may
+/// lead there: a name that does is somebody's trick.
+pub(super) fn is_local_name(name: &str) -> bool {
+    name == "localhost" || name.ends_with(".localhost")
 }
 
 /// A relay that may be reached: its URL, and the addresses that were checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckedRelay {
-    base_url: Url,
-    port: u16,
+    base_url: RelayUrl,
     addresses: Vec<SocketAddr>,
 }
 
 impl CheckedRelay {
-    /// The relay's base URL. It holds no secret: those that could were refused.
+    /// The relay's base URL.
     #[must_use]
     pub fn base_url(&self) -> &Url {
-        &self.base_url
+        self.base_url.as_url()
     }
 
     /// The only addresses that may be connected to. Empty where a proxy or a Unix socket carries
@@ -170,24 +172,20 @@ impl CheckedRelay {
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
-}
 
-/// The host's spelling that is compared: without case (the URL's reader saw to that, and to IDN),
-/// without the dot of the root.
-fn normal(host: &str) -> String {
-    host.strip_suffix('.').unwrap_or(host).to_owned()
-}
-
-fn is_loopback(host: &Host<&str>) -> bool {
-    match host {
-        Host::Ipv4(address) => address.is_loopback(),
-        Host::Ipv6(address) => address.is_loopback(),
-        Host::Domain(name) => is_localhost(name),
+    fn at(&self, addresses: Vec<IpAddr>) -> Vec<SocketAddr> {
+        addresses.into_iter().map(|ip| SocketAddr::new(ip, self.base_url.port())).collect()
     }
 }
 
-fn is_localhost(name: &str) -> bool {
-    normal(name) == "localhost"
+/// A listed host in the spelling that is compared, the one that a [`RelayUrl`] has too: without
+/// case, in ASCII, without the dot of the root.
+fn normal(host: &str) -> Option<String> {
+    let host = host.strip_suffix('.').unwrap_or(host);
+    match host.parse::<Ipv6Addr>() {
+        Ok(address) => Some(Host::<String>::Ipv6(address).to_string()),
+        Err(_) => Host::parse(host).ok().map(|host| host.to_string()),
+    }
 }
 
 /// A policy in the making.
@@ -267,10 +265,7 @@ impl EgressPolicyBuilder {
         let allowed_hosts = self
             .allowed_hosts
             .iter()
-            .map(|host| match Host::parse(host) {
-                Ok(host) => Ok(normal(&host.to_string())),
-                Err(_) => Err(EgressRefused::BadHost { host: quote(host) }),
-            })
+            .map(|host| normal(host).ok_or_else(|| EgressRefused::BadHost { host: quote(host) }))
             .collect::<Result<_, _>>()?;
         let default = EgressPolicy::default();
         Ok(EgressPolicy {
@@ -301,12 +296,6 @@ pub enum EgressRefused {
          the opt-in to unverified egress only"
     )]
     NotHttps,
-    /// More in the URL than a base URL has (EGRESS-2).
-    #[error("nothing was sent: the relay's base URL has {part}, which a base URL has not")]
-    NotPlain {
-        /// What it has.
-        part: &'static str,
-    },
     /// Not an allowed host (EGRESS-3).
     #[error(
         "nothing was sent: the relay's host {host} is not allowed (allowed: {})", list(.allowed)
@@ -335,6 +324,14 @@ pub enum EgressRefused {
         /// What is special about it.
         special: Special,
     },
+    /// A name of loopback leads elsewhere.
+    #[error("nothing was sent: the relay's host `{host}` is at {address}, which is not loopback")]
+    NotLocal {
+        /// The host.
+        host: String,
+        /// The address.
+        address: IpAddr,
+    },
     /// The name leads nowhere.
     #[error("nothing was sent: the relay's host `{host}` cannot be resolved: {why}")]
     Unresolvable {
@@ -361,4 +358,39 @@ fn list<T: fmt::Display>(items: &[T]) -> String {
         return "none".to_owned();
     }
     items.iter().map(|item| format!("`{item}`")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    // What is admitted and what is refused is in `tests/hostile_invitations.yaml`.
+    #[test]
+    fn a_policy_with_a_host_or_a_proxy_that_is_none_is_not_built() {
+        let hosts = |host: &str| EgressPolicy::builder().allowed_hosts([host]).build();
+        for host in ["relay.example", "Bücher.example.", "10.0.0.1", "::1", "[::1]"] {
+            assert!(hosts(host).is_ok(), "{host}");
+        }
+        for host in ["", "relay.example:443", "https://relay.example", "a b", "a/b", "[::1"] {
+            assert!(matches!(hosts(host), Err(EgressRefused::BadHost { .. })), "{host:?}");
+        }
+        let proxy = |url: &str| EgressPolicy::builder().proxy(url).build();
+        for url in ["http://proxy.internal:3128", "https://u:p@10.0.0.1", "http://127.0.0.1:1"] {
+            assert!(proxy(url).is_ok(), "{url}");
+        }
+        for url in ["", "proxy:3128", "socks5://proxy:1080", "unix:/x"] {
+            let refused = proxy(url).unwrap_err();
+            assert_eq!(refused, EgressRefused::BadProxy, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_proxys_password_is_in_no_debug_print() {
+        let builder = EgressPolicy::builder().proxy("http://user:sesame@proxy.internal:3128");
+        assert!(!format!("{builder:?}").contains("sesame"));
+        let policy = builder.build().unwrap();
+        assert!(!format!("{policy:?}").contains("sesame"));
+        assert_eq!(policy.proxy().unwrap().password(), Some("sesame"));
+    }
 }

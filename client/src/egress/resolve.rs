@@ -3,8 +3,10 @@
 use std::fmt;
 use std::future::Future;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::pin::Pin;
+
+use super::policy::is_local_name;
 
 /// Resolves the names of relays.
 ///
@@ -21,7 +23,8 @@ pub trait Resolve: fmt::Debug + Send + Sync {
     ) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
 }
 
-/// The system's own resolver.
+/// The system's own resolver. The names of loopback need none: they are what they are, on a machine
+/// without a hosts file too.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemResolver;
 
@@ -31,6 +34,9 @@ impl Resolve for SystemResolver {
         host: &'a str,
     ) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>> {
         Box::pin(async move {
+            if is_local_name(host) {
+                return Ok(vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]);
+            }
             // The port is only there because the system asks for one.
             let found = tokio::net::lookup_host((host, 443)).await?;
             Ok(found.map(|address| address.ip()).collect())

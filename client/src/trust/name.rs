@@ -1,5 +1,7 @@
 //! Tool names: what one may look like, and which belong to people.
 
+use crate::guard::is_invisible;
+
 /// The longest name, in characters.
 const NAME_CHARS_MAX: usize = 128;
 
@@ -17,47 +19,40 @@ pub(super) fn is_well_formed(name: &str) -> bool {
 const RESERVED: [&str; 5] = ["confirm", "reject", "accept", "approve", "deny"];
 
 /// The reserved word among a name's tokens (TRUST-6). Tokens split at `_ . : -`, at digits and at
-/// case boundaries; invisible characters at both ends are not part of a name.
+/// case boundaries; invisible characters at both ends are not part of a name. What stands between
+/// two separators is looked at whole too, since `conFirm` has no other reading.
 pub(super) fn reserved_verb(name: &str) -> Option<&'static str> {
-    let name = name.trim_matches(is_invisible);
-    tokens(name)
-        .into_iter()
-        .find_map(|token| RESERVED.iter().copied().find(|verb| verb.eq_ignore_ascii_case(&token)))
+    name.trim_matches(is_invisible)
+        .split(|c: char| matches!(c, '_' | '.' | ':' | '-') || c.is_ascii_digit())
+        .find_map(|part| verb(part).or_else(|| words(part).into_iter().find_map(|it| verb(&it))))
 }
 
-fn is_invisible(c: char) -> bool {
-    c.is_whitespace()
-        || c.is_control()
-        || matches!(c, '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{2064}' | '\u{feff}')
+fn verb(token: &str) -> Option<&'static str> {
+    RESERVED.into_iter().find(|verb| verb.eq_ignore_ascii_case(token))
 }
 
-fn tokens(name: &str) -> Vec<String> {
-    let chars: Vec<char> = name.chars().collect();
-    let mut tokens = Vec::new();
-    let mut token = String::new();
+/// `sheetConfirm` splits before `C`; `HTTPConfirm` splits before the `C` that begins a word, the
+/// last capital of a run.
+fn words(part: &str) -> Vec<String> {
+    let chars: Vec<char> = part.chars().collect();
+    let mut words = vec![String::new()];
     for (at, &c) in chars.iter().enumerate() {
-        if matches!(c, '_' | '.' | ':' | '-') || c.is_ascii_digit() {
-            tokens.push(std::mem::take(&mut token));
-            continue;
-        }
         let before = at.checked_sub(1).map(|at| chars[at]);
         let after = chars.get(at + 1);
-        // `sheetConfirm` splits before `C`; `HTTPConfirm` splits before the `C` that begins a
-        // word, the last capital of a run.
         let begins_word = c.is_uppercase()
             && before.is_some_and(|before| {
                 before.is_lowercase()
                     || (before.is_uppercase() && after.is_some_and(|after| after.is_lowercase()))
             });
         if begins_word {
-            tokens.push(std::mem::take(&mut token));
+            words.push(String::new());
         }
-        token.push(c);
+        // There is one from the start.
+        if let Some(word) = words.last_mut() {
+            word.push(c);
+        }
     }
-    tokens.push(token);
-    tokens.retain(|token| !token.is_empty());
-    tokens
+    words
 }
 
 #[cfg(test)]
