@@ -19,6 +19,7 @@ pub use definition::ToolDefinition;
 pub struct TrustPolicy {
     scope: Scope,
     pins: BTreeMap<String, String>,
+    requires_pins: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -41,19 +42,28 @@ impl TrustPolicy {
     #[must_use]
     pub fn allowing<S: Into<String>>(tools: impl IntoIterator<Item = S>) -> Self {
         let scope = Scope::Only(tools.into_iter().map(Into::into).collect());
-        Self { scope, pins: BTreeMap::new() }
+        Self { scope, ..Self::default() }
     }
 
     /// Every tool that the surface offers, those that belong to people excepted (TRUST-6).
     #[must_use]
     pub fn every_tool() -> Self {
-        Self { scope: Scope::EveryTool, pins: BTreeMap::new() }
+        Self { scope: Scope::EveryTool, ..Self::default() }
     }
 
     /// Pins a tool to a digest of its definition (TRUST-4): see [`ToolDefinition::digest`].
     #[must_use]
     pub fn pin(mut self, tool: impl Into<String>, digest: impl Into<String>) -> Self {
         self.pins.insert(tool.into(), digest.into());
+        self
+    }
+
+    /// Admits pinned tools only (TRUST-10). A tool that is trusted by its name alone may be defined
+    /// anew at any time; under this policy it has to be pinned first, and the refusal tells the
+    /// digest to look at.
+    #[must_use]
+    pub fn require_pins(mut self) -> Self {
+        self.requires_pins = true;
         self
     }
 
@@ -101,15 +111,14 @@ impl DeclaredTrust<'_> {
     /// As [`DeclaredTrust::admit_name`], and when the definition is not the pinned one.
     pub fn admit(&self, tool: &ToolDefinition) -> Result<(), Refusal> {
         self.admit_name(tool.name())?;
-        if let Some(pin) = self.0.pins.get(tool.name()) {
-            let digest = tool.digest();
-            let is_pinned: bool = pin.as_bytes().ct_eq(digest.as_bytes()).into();
-            if !is_pinned {
-                let (tool, pinned) = (tool.name().to_owned(), pin.clone());
-                return Err(Refusal::Changed { tool, pinned, digest });
-            }
+        let digest = tool.digest();
+        let tool = tool.name().to_owned();
+        match self.0.pins.get(&tool) {
+            Some(pin) if pin.as_bytes().ct_eq(digest.as_bytes()).into() => Ok(()),
+            Some(pin) => Err(Refusal::Changed { tool, pinned: pin.clone(), digest }),
+            None if self.0.requires_pins => Err(Refusal::Unpinned { tool, digest }),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -170,6 +179,16 @@ pub enum Refusal {
         /// What it is pinned to.
         pinned: String,
         /// What it is now.
+        digest: String,
+    },
+    /// Only pinned tools are admitted, and this one is not pinned (TRUST-10).
+    #[error(
+        "tool `{tool}` is not pinned, and only pinned tools are admitted (it is now `{digest}`)"
+    )]
+    Unpinned {
+        /// The tool.
+        tool: String,
+        /// What to pin it to, once somebody has read its definition.
         digest: String,
     },
     /// What was listed is no tool definition (TRUST-10).
@@ -233,5 +252,29 @@ mod tests {
             let refused = policy.declared().unwrap().admit(&tool("surface_write")).unwrap_err();
             assert!(matches!(refused, Refusal::Changed { .. }), "{refused}");
         }
+    }
+
+    #[test]
+    fn a_tool_without_a_pin_takes_itself_out_where_pins_are_required() {
+        let digest = tool("surface_write").digest();
+        let policy = TrustPolicy::every_tool().require_pins().pin("surface_write", &digest);
+        let trust = policy.declared().unwrap();
+        assert!(trust.admit(&tool("surface_write")).is_ok());
+        let refused = trust.admit(&tool("surface_read")).unwrap_err();
+        assert!(matches!(&refused, Refusal::Unpinned { tool, .. } if tool == "surface_read"));
+        assert!(refused.to_string().contains(&tool("surface_read").digest()), "{refused}");
+        let unlisted = TrustPolicy::allowing(["surface_read"]).pin("surface_write", &digest);
+        assert!(
+            unlisted.declared().unwrap().admit(&tool("surface_write")).is_err(),
+            "no pin lists"
+        );
+    }
+
+    #[test]
+    fn a_name_that_is_none_is_refused_under_every_policy_and_quoted() {
+        let policy = TrustPolicy::every_tool();
+        let refused = policy.declared().unwrap().admit_name("screen_read\u{200b}").unwrap_err();
+        assert!(matches!(refused, Refusal::MalformedName { .. }));
+        assert!(refused.to_string().contains("\\u{200b}"), "{refused}");
     }
 }
