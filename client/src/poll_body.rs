@@ -13,14 +13,14 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::frame::{isolated, isolated_list};
+use crate::frame::isolated;
 use crate::revision::whole;
 
 /// What a poll brought.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct PollBody {
-    /// The frames, each to be looked at for itself: one bad frame does not take its siblings with
-    /// it. One that was sent as text and is no JSON stays text, which no one takes for a frame.
+    /// The frames, each read by itself. One that cannot be read stays the text that it came as,
+    /// which nobody takes for a frame, and its siblings stay (POLL-6).
     pub(crate) frames: Vec<Value>,
     /// Goes back as `after` (POLL-2).
     pub(crate) cursor: Option<String>,
@@ -32,70 +32,70 @@ pub(crate) struct PollBody {
 const LISTS: [&str; 3] = ["frames", "events", "messages"];
 /// The names of the cursor.
 const CURSORS: [&str; 3] = ["cursor", "next", "last_event_id"];
+/// Longer than any cursor or subscriber has to be, in bytes: each goes into the next URL.
+const RETURNED_BYTES_MAX: usize = 1024;
 
 /// Reads a poll's body. None when it is no such body; an empty one brought nothing.
+///
+/// The body is taken apart without being read: a frame that is nested too deep, holds a number
+/// beyond all bounds or half a surrogate pair fails alone, when its turn comes (MCP-4). Bytes that
+/// are no UTF-8 are replaced, as the stream of events does it.
 pub(crate) fn read(body: &[u8]) -> Option<PollBody> {
-    if body.iter().all(u8::is_ascii_whitespace) {
-        return Some(PollBody::default());
-    }
-    match serde_json::from_slice(body).ok().or_else(|| isolated_body(body))? {
-        Value::Null => Some(PollBody::default()),
-        Value::Array(frames) => Some(PollBody { frames: opened(frames), ..PollBody::default() }),
-        Value::Object(mut fields) => {
-            // A frame is one by its envelope, whatever else it carries.
-            if fields.contains_key("jsonrpc") {
-                let frames = vec![Value::Object(fields)];
-                return Some(PollBody { frames, ..PollBody::default() });
-            }
-            let cursor = CURSORS.iter().find_map(|name| fields.get(*name)).and_then(cursor);
-            let subscriber = fields.get("subscriber").and_then(Value::as_str).map(str::to_owned);
-            let list = LISTS.iter().find_map(|name| match fields.remove(*name) {
-                Some(Value::Array(frames)) => Some(frames),
-                _ => None,
-            });
-            match list {
-                Some(frames) => Some(PollBody { frames: opened(frames), cursor, subscriber }),
-                None if cursor.is_some() || subscriber.is_some() || fields.is_empty() => {
-                    Some(PollBody { frames: Vec::new(), cursor, subscriber })
-                }
-                None => None,
-            }
-        }
-        Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    let text = String::from_utf8_lossy(body);
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text).trim_ascii();
+    match text.as_bytes().first() {
+        None => Some(PollBody::default()),
+        Some(b'[') => Some(PollBody { frames: frames(text)?, ..PollBody::default() }),
+        Some(b'{') => read_object(text),
+        Some(_) => (text == "null").then(PollBody::default),
     }
 }
 
-/// A body whose text as a whole cannot be read, with each frame of its list read by itself
-/// (POLL-6).
-fn isolated_body(body: &[u8]) -> Option<Value> {
-    isolated_list(body).or_else(|| {
-        let fields: BTreeMap<String, &RawValue> = serde_json::from_slice(body).ok()?;
-        if fields.contains_key("jsonrpc") {
-            // One frame, and half of one says nothing.
-            return None;
+fn read_object(text: &str) -> Option<PollBody> {
+    let fields: BTreeMap<String, &RawValue> = serde_json::from_str(text).ok()?;
+    // A frame is one by its envelope, whatever else it carries.
+    if fields.contains_key("jsonrpc") {
+        return Some(PollBody {
+            frames: vec![frame(serde_json::from_str(text).ok()?)],
+            ..PollBody::default()
+        });
+    }
+    let cursor = CURSORS.iter().find_map(|name| cursor(fields.get(*name)?.get()));
+    let subscriber = fields.get("subscriber").and_then(|raw| text_in(raw.get()));
+    match LISTS.iter().find_map(|name| frames(fields.get(*name)?.get())) {
+        Some(frames) => Some(PollBody { frames, cursor, subscriber }),
+        None if cursor.is_some() || subscriber.is_some() || fields.is_empty() => {
+            Some(PollBody { frames: Vec::new(), cursor, subscriber })
         }
-        let read =
-            |raw: &RawValue| isolated_list(raw.get().as_bytes()).unwrap_or_else(|| isolated(raw));
-        Some(fields.into_iter().map(|(name, raw)| (name, read(raw))).collect())
-    })
+        None => None,
+    }
 }
 
-/// Frames that were sent as text are read each by itself.
-fn opened(frames: Vec<Value>) -> Vec<Value> {
-    let open = |frame| match frame {
+fn frames(list: &str) -> Option<Vec<Value>> {
+    let list: Vec<&RawValue> = serde_json::from_str(list).ok()?;
+    Some(list.into_iter().map(frame).collect())
+}
+
+/// A frame, or the text of one.
+fn frame(raw: &RawValue) -> Value {
+    match isolated(raw) {
         Value::String(text) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
         frame => frame,
-    };
-    frames.into_iter().map(open).collect()
+    }
 }
 
-/// A cursor is the relay's own: text as it came, or a whole number.
-fn cursor(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) if !text.is_empty() => Some(text.clone()),
-        Value::Number(number) => whole(number),
-        _ => None,
+/// A cursor is the relay's own: text as it came, or a whole number of any size.
+fn cursor(raw: &str) -> Option<String> {
+    let is_digits = raw.bytes().all(|byte| byte.is_ascii_digit());
+    if is_digits && raw.len() <= RETURNED_BYTES_MAX {
+        return Some(raw.to_owned());
     }
+    text_in(raw).or_else(|| whole(&serde_json::from_str(raw).ok()?))
+}
+
+fn text_in(raw: &str) -> Option<String> {
+    let text: String = serde_json::from_str(raw).ok()?;
+    (1..=RETURNED_BYTES_MAX).contains(&text.len()).then_some(text)
 }
 
 #[cfg(test)]
@@ -146,6 +146,7 @@ mod tests {
         check(&json!({}), &[], None, None);
         check(&json!([]), &[], None, None);
         check(&json!(null), &[], None, None);
+        assert_eq!(read("\u{feff}[] ".as_bytes()), Some(PollBody::default()));
     }
 
     #[test]
@@ -165,9 +166,51 @@ mod tests {
             (json!(true), None),
             (json!(1.5), None),
             (json!(null), None),
+            (json!([]), None),
+            (json!("x".repeat(1025)), None),
         ] {
             check(&json!({ "frames": [], "cursor": cursor }), &[], expect, None);
         }
+        check(&json!({ "frames": [], "cursor": null, "next": "n" }), &[], Some("n"), None);
+        for (body, expect) in [
+            (
+                r#"{"events":[],"next":123456789012345678901234567890}"#,
+                "123456789012345678901234567890",
+            ),
+            (r#"{"events":[],"next":17.0}"#, "17"),
+            (r#"{"events":[],"next":-1}"#, "-1"),
+        ] {
+            assert_eq!(read(body.as_bytes()).unwrap().cursor.as_deref(), Some(expect), "{body}");
+        }
+    }
+
+    #[test]
+    fn a_frame_that_cannot_be_read_fails_alone() {
+        let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
+        let bad = [
+            "1e999".to_owned(),
+            r#""\ud800""#.to_owned(),
+            deep.clone(),
+            format!(r#"{{"jsonrpc":"2.0","id":2,"result":{deep}}}"#),
+            r#"{"jsonrpc":"2.0","id":2,"result":"\udfff"}"#.to_owned(),
+        ];
+        let one = frame(1);
+        for bad in bad {
+            for body in [
+                format!("[{one},{bad},{one}]"),
+                format!(r#"{{"frames":[{one},{bad},{one}],"cursor":"9"}}"#),
+                format!(r#"{{"other":{bad},"events":[{one},{bad},{one}]}}"#),
+            ] {
+                let read = read(body.as_bytes()).unwrap();
+                assert_eq!(read.frames.len(), 3, "{}", &body[..80]);
+                assert_eq!([&read.frames[0], &read.frames[2]], [&one, &one]);
+                assert!(read.frames[1].is_string());
+            }
+        }
+        let alone = format!(r#"{{"jsonrpc":"2.0","id":2,"result":{deep}}}"#);
+        assert!(read(alone.as_bytes()).unwrap().frames[0].is_string());
+        let broken_bytes = b"[{\"jsonrpc\":\"2.0\",\"method\":\"\xff\"},7]";
+        assert_eq!(read(broken_bytes).unwrap().frames.len(), 2);
     }
 
     #[test]
@@ -175,31 +218,9 @@ mod tests {
         assert_eq!(read(b""), Some(PollBody::default()));
         assert_eq!(read(b" \r\n"), Some(PollBody::default()));
         let deep = "[".repeat(100_000);
-        for body in
-            ["<html>", "{", "7", "\"x\"", "true", "{\"ok\":true}", "\u{feff}[]", deep.as_str()]
-        {
+        for body in ["<html>", "{", "7", "\"x\"", "true", "{\"ok\":true}", deep.as_str()] {
             assert_eq!(read(body.as_bytes()), None, "{}", &body[..body.len().min(20)]);
         }
         assert_eq!(read(&[0xff, 0xfe]), None);
-    }
-
-    #[test]
-    fn a_frame_that_cannot_be_read_does_not_take_its_siblings_with_it() {
-        let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
-        for bad in [r#"{"result":"\ud800"}"#, r#"{"result":1e999}"#, deep.as_str()] {
-            for (body, cursor) in [
-                (format!(r#"[{bad},{{"jsonrpc":"2.0"}}]"#), None),
-                (format!(r#"{{"frames":[{bad},{{"jsonrpc":"2.0"}}],"cursor":"17"}}"#), Some("17")),
-            ] {
-                let read = read(body.as_bytes()).unwrap();
-                assert_eq!(read.frames.len(), 2, "{body}");
-                assert!(read.frames[0].is_string());
-                assert_eq!(read.frames[1], json!({ "jsonrpc": "2.0" }));
-                assert_eq!(read.cursor.as_deref(), cursor);
-            }
-        }
-        let half = r#"{"jsonrpc":"2.0","id":"a","result":"\ud800"}"#;
-        assert_eq!(read(half.as_bytes()), None);
-        assert!(read(format!("[{half}]").as_bytes()).unwrap().frames[0].is_string());
     }
 }

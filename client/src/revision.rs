@@ -8,7 +8,7 @@ use serde_json::Value;
 /// The longest marker, in bytes: it is kept on the attachment and sent with every call.
 pub const REVISION_BYTES_MAX: usize = 512;
 
-/// Where a surface may put its marker, first to last; `_meta` before the top level each time.
+/// The names of a marker, first to last.
 const KEYS: [&str; 5] = ["revision", "surfaceRevision", "surface_revision", "version", "etag"];
 
 /// The largest whole number that every JSON reader agrees on.
@@ -30,17 +30,18 @@ impl Revision {
     /// # Errors
     /// When there is one and it is too long to be an identifier (REV-2).
     pub fn read_from(result: &Value, tool: &str) -> Result<Option<Self>, UnusableRevision> {
-        let meta = result.get("_meta");
-        let places =
-            KEYS.iter().flat_map(|key| [meta.and_then(|meta| meta.get(key)), result.get(key)]);
-        let Some(token) = places.flatten().find_map(marker) else { return Ok(None) };
+        let places = [result.get("_meta"), Some(result)];
+        let values = places.into_iter().flatten();
+        let mut values = values.flat_map(|place| KEYS.iter().filter_map(|key| place.get(*key)));
+        let Some(token) = values.find_map(marker) else { return Ok(None) };
         if token.len() > REVISION_BYTES_MAX {
             return Err(UnusableRevision { bytes: token.len() });
         }
         Ok(Some(Self { token, seen_on: tool.to_owned() }))
     }
 
-    /// The marker, exactly as the surface spelled it.
+    /// The marker as it goes back: a text exactly as the surface spelled it, a whole number in its
+    /// digits.
     #[must_use]
     pub fn token(&self) -> &str {
         &self.token
@@ -166,7 +167,8 @@ mod tests {
             check(json!({ "_meta": { key: "r42" } }), Some("r42"));
         }
         check(json!({ "_meta": { "revision": "in" }, "revision": "out" }), Some("in"));
-        check(json!({ "_meta": { "etag": "e" }, "revision": "r" }), Some("r"));
+        check(json!({ "_meta": { "etag": "e" }, "revision": "r" }), Some("e"));
+        check(json!({ "_meta": { "etag": "e", "version": 1 } }), Some("1"));
         check(json!({ "version": 1, "etag": "e" }), Some("1"));
         check(json!({ "_meta": { "revision": "" }, "revision": "r" }), Some("r"));
         check(json!({ "_meta": "r42" }), None);
