@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::row::{self, Change, ChangeActor};
+use super::answer::Answer;
+use super::row::{Change, ChangeActor};
 use super::state::ChangeFeed;
 use crate::revision::{Revision, UnusableRevision};
 
@@ -24,6 +25,9 @@ pub struct Changes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Doubt {
+    /// The surface offers no trusted feed.
+    #[error("the surface offers no trusted feed")]
+    NoFeed,
     /// The tool answered with an error.
     #[error("the feed answered with an error")]
     ErrorResult,
@@ -36,25 +40,26 @@ pub enum Doubt {
     /// The flag that says whether the answer is complete is no flag.
     #[error("the feed's completeness flag is neither true nor false")]
     UnreadableFlag,
+    /// One flag says that the answer is complete, and another that it is not.
+    #[error("the feed's completeness flags contradict each other")]
+    Contradiction,
     /// There is more than was read.
     #[error("the feed has more pages than were read")]
     MorePages,
     /// The answer holds no list of rows anywhere that is looked at.
     #[error("the feed's answer holds no rows where rows are looked for")]
     NoRows,
+    /// There are rows beside the list that was read, or where rows are not looked for.
+    #[error("the feed's answer holds rows beside those that were read")]
+    RowsElsewhere,
 }
-
-const LISTS: [&str; 6] = ["changes", "change_log", "changeLog", "events", "screens", "items"];
-const COMPLETE: [&str; 3] = ["complete", "is_complete", "isComplete"];
-const PARTIAL: [&str; 4] = ["partial", "is_partial", "isPartial", "truncated"];
-const MORE: [&str; 6] =
-    ["nextCursor", "next_cursor", "hasMore", "has_more", "nextPage", "next_page"];
 
 impl Changes {
     /// The answer of a surface that has no feed: it cannot say (FEED-2).
     #[must_use]
     pub(crate) fn cannot_say(feed: ChangeFeed) -> Self {
-        Self { feed, rows: Vec::new(), complete: false, doubts: Vec::new(), revision: None }
+        let doubts = vec![Doubt::NoFeed];
+        Self { feed, rows: Vec::new(), complete: false, doubts, revision: None }
     }
 
     /// Reads a feed's result (FEED-4, FEED-5, FEED-12). `tool` is the feed's name, for the
@@ -67,20 +72,20 @@ impl Changes {
         feed: ChangeFeed,
         tool: &str,
     ) -> Result<Self, UnusableRevision> {
-        let places = Places::of(result);
+        let answer = Answer::of(result);
         let mut doubts = Vec::new();
-        if result.get("isError").is_some_and(|flag| flag != &Value::Bool(false) && !flag.is_null())
-        {
+        if answer.is_error() {
             doubts.push(Doubt::ErrorResult);
         }
-        let rows = read_rows(&places, &mut doubts);
-        let complete = read_complete(&places, &mut doubts);
-        if MORE.iter().filter_map(|key| places.first(key)).any(says_more) {
+        let rows = answer.rows(&mut doubts);
+        let complete = answer.is_complete(&mut doubts);
+        if answer.has_more() {
             doubts.push(Doubt::MorePages);
         }
-        let named_another =
+        let names_another =
             rows.iter().any(|row| matches!(row.actor, ChangeActor::Human | ChangeActor::Other));
-        let feed = if named_another { feed.attributed() } else { feed };
+        let proves = names_another && !answer.is_error();
+        let feed = if proves { feed.attributed() } else { feed };
         Ok(Self { feed, rows, complete, doubts, revision: Revision::read_from(result, tool)? })
     }
 
@@ -93,7 +98,8 @@ impl Changes {
     /// Whether the surface could say anything. Ask this before looking at rows.
     #[must_use]
     pub fn answered(&self) -> bool {
-        self.feed.can_answer() && !self.doubts.contains(&Doubt::ErrorResult)
+        self.feed.can_answer()
+            && !self.doubts.iter().any(|doubt| matches!(doubt, Doubt::NoFeed | Doubt::ErrorResult))
     }
 
     /// Whether the surface claims that the answer holds every change (FEED-4).
@@ -160,70 +166,6 @@ impl Changes {
     }
 }
 
-/// Where a surface may put its answer, first to last (FEED-12).
-struct Places<'a>([Option<&'a Value>; 3]);
-
-impl<'a> Places<'a> {
-    fn of(result: &'a Value) -> Self {
-        Self([result.get("_meta"), Some(result), result.get("structuredContent")])
-    }
-
-    fn all<'k>(&'k self, key: &'k str) -> impl Iterator<Item = &'a Value> + 'k {
-        self.0.iter().flatten().filter_map(move |place| place.get(key))
-    }
-
-    fn first(&self, key: &str) -> Option<&'a Value> {
-        self.all(key).next()
-    }
-}
-
-fn read_rows(places: &Places<'_>, doubts: &mut Vec<Doubt>) -> Vec<Change> {
-    let mut is_mangled = false;
-    for key in LISTS {
-        for value in places.all(key) {
-            let Value::Array(listed) = value else {
-                is_mangled = true;
-                continue;
-            };
-            let rows: Vec<Change> = listed.iter().filter_map(row::read).collect();
-            if rows.len() < listed.len() {
-                doubts.push(Doubt::DroppedRow);
-            }
-            if is_mangled {
-                doubts.push(Doubt::NotAList);
-            }
-            return rows;
-        }
-    }
-    doubts.push(if is_mangled { Doubt::NotAList } else { Doubt::NoRows });
-    Vec::new()
-}
-
-/// Complete unless the surface says otherwise. A flag that is no flag says neither, and an answer
-/// that may be partial is treated as one.
-fn read_complete(places: &Places<'_>, doubts: &mut Vec<Doubt>) -> bool {
-    let mut flag = |keys: &[&str]| {
-        let value = keys.iter().find_map(|key| places.first(key))?;
-        Some(value.as_bool().or_else(|| {
-            doubts.push(Doubt::UnreadableFlag);
-            None
-        }))
-    };
-    match (flag(&COMPLETE), flag(&PARTIAL)) {
-        (Some(complete), _) => complete.unwrap_or(false),
-        (None, Some(partial)) => !partial.unwrap_or(true),
-        (None, None) => true,
-    }
-}
-
-fn says_more(value: &Value) -> bool {
-    match value {
-        Value::Null | Value::Bool(false) => false,
-        Value::String(cursor) => !cursor.is_empty(),
-        _ => true,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -262,10 +204,56 @@ mod tests {
         calm(json!({ "changes": [], "truncated": 0 }), false);
         calm(json!({ "changes": [], "nextCursor": "2" }), false);
         calm(json!({ "changes": [], "has_more": true }), false);
+        calm(json!({ "changes": [], "_meta": { "next_page_token": "2" } }), false);
+        calm(json!({ "changes": [], "complete": true, "partial": true }), false);
+        calm(json!({ "changes": [], "complete": null }), false);
+        calm(json!({ "_meta": { "changes": [] }, "changes": {} }), false);
+    }
+
+    #[test]
+    fn calm_needs_that_there_are_no_rows_anywhere() {
+        let row = json!({ "id": "screen_1", "change": "moved" });
+        let text = |text: Value| json!([{ "type": "text", "text": text.to_string() }]);
+        calm(json!({ "_meta": { "changes": [] }, "changes": [row] }), false);
+        calm(json!({ "_meta": { "changes": [], "change_log": [row] } }), false);
+        calm(json!({ "changes": [], "items": [row] }), false);
+        calm(json!({ "changes": [], "structuredContent": { "changeLog": ["screen_1"] } }), false);
+        calm(json!({ "changes": [], "data": { "changes": [row] } }), false);
+        calm(json!({ "changes": [], "data": [[row]] }), false);
+        calm(json!({ "changes": [], "content": text(json!({ "changes": [row] })) }), false);
+        calm(json!({ "changes": [], "content": text(json!([row])) }), false);
+
+        // The same answer in two places, and what the surface shows beside its changes.
+        calm(json!({ "changes": [], "content": text(json!({ "changes": [] })) }), true);
+        calm(json!({ "changes": [], "screens": [{ "id": "screen_1", "title": "Budget" }] }), true);
+        calm(json!({ "changes": [], "items": 3 }), true);
+        calm(json!({ "changes": [], "content": [{ "type": "text", "text": "{ no JSON" }] }), true);
+    }
+
+    #[test]
+    fn an_answer_that_is_told_twice_raises_no_doubt_and_another_one_does() {
+        let (a, b) =
+            (json!([{ "id": "a", "change": "moved" }]), json!([{ "id": "b", "op": "add" }]));
+        let twice = |second: &Value| json!({ "_meta": { "changes": a }, "structuredContent": { "changes": second } });
+        assert_eq!(read(&twice(&a)).doubts(), []);
+        assert_eq!(read(&twice(&b)).doubts(), [Doubt::RowsElsewhere]);
+        assert_eq!(read(&twice(&b)).handles(), ["a"]);
+    }
+
+    #[test]
+    fn an_error_is_no_answer_and_proves_nothing() {
+        let rows = json!([{ "id": "a", "actor": "human" }]);
+        let answer = read(&json!({ "isError": true, "changes": rows }));
+        assert!(!answer.answered());
+        assert_eq!(answer.feed(), ChangeFeed::Offered);
+        assert_eq!(answer.defer_to().len(), 1, "what it lists is deferred to all the same");
     }
 
     #[test]
     fn a_surface_without_a_feed_cannot_say() {
+        // Attribution that was proven once stays, and still there is nobody to ask now.
+        let withdrawn = Changes::cannot_say(ChangeFeed::Attributed);
+        assert!(!withdrawn.answered() && !withdrawn.nothing_changed());
         for feed in [ChangeFeed::NotObserved, ChangeFeed::Unavailable] {
             let answer = Changes::cannot_say(feed);
             assert!(!answer.answered() && !answer.nothing_changed() && !answer.is_complete());
@@ -276,15 +264,19 @@ mod tests {
 
     #[test]
     fn rows_are_read_from_every_documented_place_in_order() {
-        for key in LISTS {
-            assert_eq!(read(&json!({ key: [{ "id": "x" }] })).handles(), ["x"]);
-            assert_eq!(read(&json!({ "_meta": { key: [{ "id": "x" }] } })).handles(), ["x"]);
+        for key in ["changes", "change_log", "changeLog", "events", "screens", "items"] {
+            let list = json!({ key: [{ "id": "x" }] });
+            assert_eq!(read(&list).handles(), ["x"]);
+            assert_eq!(read(&json!({ "_meta": list })).handles(), ["x"]);
+            assert_eq!(read(&json!({ "structuredContent": list })).handles(), ["x"]);
         }
         let both =
             json!({ "_meta": { "changes": [{ "id": "in" }] }, "changes": [{ "id": "out" }] });
         assert_eq!(read(&both).handles(), ["in"]);
-        let later = json!({ "_meta": { "items": [{ "id": "i" }] }, "changes": [{ "id": "c" }] });
-        assert_eq!(read(&later).handles(), ["c"]);
+        let empty = json!({ "_meta": { "changes": [] }, "changes": [{ "id": "full" }] });
+        assert_eq!(read(&empty).handles(), ["full"]);
+        let board = json!({ "_meta": { "screens": [{ "id": "s" }] }, "changes": [{ "id": "c" }] });
+        assert_eq!(read(&board).handles(), ["c"], "what a surface shows is no change");
         let mangled = json!({ "_meta": { "changes": 7 }, "changes": [] });
         assert!(!read(&mangled).nothing_changed());
     }

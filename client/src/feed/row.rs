@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::revision::whole;
 
@@ -68,14 +68,12 @@ const LABELS: [&str; 3] = ["label", "title", "name"];
 pub(super) fn read(row: &Value) -> Option<Change> {
     let row = row.as_object()?;
     let handle = HANDLES.iter().find_map(|key| handle(row.get(*key)?))?;
-    // `kind` is often a component's ("chart") beside the `change`. It is asked only where no key
-    // of the change is there at all.
-    let has_change = KINDS.iter().any(|key| row.contains_key(*key));
-    let kind_keys: &[&str] = if has_change { &KINDS } else { &["kind"] };
-    let kind = first_known(kind_keys.iter().filter_map(|key| row.get(*key)), kind)
-        .unwrap_or(ChangeKind::Unknown);
-    let actor = first_known(ACTORS.iter().filter_map(|key| row.get(*key)), actor)
-        .unwrap_or(ChangeActor::Unknown);
+    // `kind` is often a component's ("chart") beside the `change`. It is asked only where no key of
+    // the change is there.
+    let kind = first(row, &KINDS).or_else(|| row.get("kind")).and_then(word);
+    let kind = kind.as_deref().map_or(ChangeKind::Unknown, kind_of);
+    let actor = first(row, &ACTORS).and_then(word);
+    let actor = actor.as_deref().map_or(ChangeActor::Unknown, actor_of);
     let label = LABELS
         .iter()
         .filter_map(|key| row.get(*key)?.as_str())
@@ -94,31 +92,43 @@ fn handle(value: &Value) -> Option<String> {
     }
 }
 
-/// The first value whose word is known. A key with a word that nobody knows hides no other key.
-fn first_known<'a, T>(
-    values: impl Iterator<Item = &'a Value>,
-    read: fn(&str) -> Option<T>,
-) -> Option<T> {
-    values.filter_map(Value::as_str).find_map(|word| read(word.trim().to_lowercase().as_str()))
+/// The value of the first key that is there. It decides alone: a second key would be asked about
+/// `operator` whether it is the agent, and could say yes (FEED-8). Null says nothing and is not
+/// there.
+fn first<'a>(row: &'a Map<String, Value>, keys: &[&str]) -> Option<&'a Value> {
+    keys.iter().filter_map(|key| row.get(*key)).find(|value| !value.is_null())
 }
 
-fn kind(word: &str) -> Option<ChangeKind> {
-    Some(match word {
+fn word(value: &Value) -> Option<String> {
+    Some(value.as_str()?.trim().to_lowercase())
+}
+
+/// Whether a value is a row of a feed and nothing else: it names a handle, and what happened to it
+/// or who did it.
+pub(super) fn tells_a_change(value: &Value) -> bool {
+    value.as_object().is_some_and(|fields| {
+        HANDLES.iter().any(|key| fields.get(*key).and_then(handle).is_some())
+            && KINDS.iter().chain(&ACTORS).any(|key| fields.contains_key(*key))
+    })
+}
+
+fn kind_of(word: &str) -> ChangeKind {
+    match word {
         "created" | "create" | "added" | "add" | "inserted" => ChangeKind::Created,
         "updated" | "update" | "changed" | "edited" | "modified" => ChangeKind::Updated,
         "deleted" | "delete" | "removed" | "remove" => ChangeKind::Deleted,
         "moved" | "move" | "reordered" | "reorder" | "reparented" => ChangeKind::Moved,
-        _ => return None,
-    })
+        _ => ChangeKind::Unknown,
+    }
 }
 
-fn actor(word: &str) -> Option<ChangeActor> {
-    Some(match word {
+fn actor_of(word: &str) -> ChangeActor {
+    match word {
         "human" | "user" | "person" => ChangeActor::Human,
         "agent" | "assistant" | "self" | "me" => ChangeActor::Agent,
         "other" | "system" | "job" | "service" => ChangeActor::Other,
-        _ => return None,
-    })
+        _ => ChangeActor::Unknown,
+    }
 }
 
 impl fmt::Display for ChangeKind {
@@ -215,8 +225,14 @@ mod tests {
             json!({ "id": "x", "change": "flipped", "kind": "deleted" }),
             Some(("x", K::Unknown, A::Unknown)),
         );
+        for change in [json!(7), json!(""), json!({}), json!(true)] {
+            check(
+                json!({ "id": "x", "change": change, "op": "removed", "kind": "deleted" }),
+                Some(("x", K::Unknown, A::Unknown)),
+            );
+        }
         check(
-            json!({ "id": "x", "change": 7, "op": "removed" }),
+            json!({ "id": "x", "change": null, "op": "removed" }),
             Some(("x", K::Deleted, A::Unknown)),
         );
     }
@@ -239,6 +255,12 @@ mod tests {
             check(json!({ "id": "x", "actor": word }), Some(("x", K::Unknown, A::Unknown)));
         }
         check(json!({ "id": "x", "actor": true }), Some(("x", K::Unknown, A::Unknown)));
+        for first in [json!("operator"), json!(""), json!(true), json!({ "type": "agent" })] {
+            let row = json!({ "id": "x", "actor_type": first, "by": "agent" });
+            check(row, Some(("x", K::Unknown, A::Unknown)));
+        }
+        let row = json!({ "id": "x", "actor_type": null, "by": "agent" });
+        check(row, Some(("x", K::Unknown, A::Agent)));
         check(json!({ "id": "x", "actor_id": "human" }), Some(("x", K::Unknown, A::Unknown)));
     }
 
