@@ -237,6 +237,15 @@ fn a_blind_repeat_after_a_refusal_is_a_lost_update_of_its_own_cause() {
         .told("a", "r2", &[X])
         .writes("a", X, json!(40), json!(10));
     read_again.is_clean();
+    // Read again, and edited again: lost, and no repeat.
+    let twice = Script::new()
+        .told("a", "r1", &[X])
+        .writes("Ada", X, json!(0), json!(40))
+        .refused("a", "r1", &[X])
+        .told("a", "r2", &[X])
+        .writes("Ada", X, json!(40), json!(41))
+        .writes("a", X, json!(41), json!(10));
+    twice.is(AnomalyKind::LostUpdate, &[4, 5, 6], "had last been shown an older", "SURF-3");
 }
 
 #[test]
@@ -338,6 +347,15 @@ fn a_calm_answer_over_somebody_elses_write_is_false() {
         .told_rows("a", &[])
         .calm("a", Some(4));
     skipped.is(FalseCalm, &[2, 4, 5], "Ada had changed `screen_1`", "covers only what");
+    // A row for one edit is no word of the next.
+    let again = Script::new()
+        .told("a", "r1", &[X])
+        .writes("Ada", X, json!(0), json!(1))
+        .told_rows("a", &[("screen_7", 2, Some("human"))])
+        .writes("Ada", X, json!(1), json!(2))
+        .told_rows("a", &[])
+        .calm("a", Some(5));
+    again.is(FalseCalm, &[4, 5, 6], "Ada had changed", "SURF-6");
     // Another agent is somebody else as well.
     let other = Script::new().told("a", "r1", &[X]).writes("b", X, json!(0), json!(1));
     other.told_rows("a", &[]).calm("a", Some(3)).is(
@@ -460,6 +478,8 @@ fn one_request_applied_twice_is_told_as_such() {
     resent.is(DoubleApply, &[1, 2, 3, 4], says, "MCP-5");
     let unheard = made(made(Script::new(), "screen_4"), "screen_5");
     unheard.is(DoubleApply, &[1, 2], says, "RELAY-2");
+    let other = [("screen_5.exists", json!(false), json!(true))];
+    asked().writes_as("a", "screen_create", Some(json!(2)), &other).is_clean();
     // Another call under the same id is another request; so is the same id of another client.
     made(asked().asks("a", json!(1), json!({ "name": "other" })), "screen_5").is_clean();
     let cells = [("screen_5.exists", json!(false), json!(true))];

@@ -234,6 +234,14 @@ fn every_place_and_shape_of_a_marker_reaches_the_wire() {
 }
 
 #[test]
+fn a_marker_that_says_nothing_refuses_nobody() {
+    let mut bench = Bench::new(json!({ "revisions": { "marker": { "value": "fixed" } } }));
+    bench.edit(json!({ "move": "screen_1", "to": { "x": 40 } }));
+    let moved = bench.call("a", Some("fixed"), "screen_move", json!({ "id": "screen_1", "x": 1 }));
+    assert_eq!(revision(&moved), "fixed");
+}
+
+#[test]
 fn enforcement_decides_who_is_refused() {
     for (enforce, feed, write, read, asks) in [
         ("never", false, false, false, false),
@@ -345,6 +353,16 @@ fn a_definition_changes_after_a_call_and_says_so_when_told() {
     assert_eq!(bench.surface.receive("a", &call).len(), 1);
     let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" });
     assert_eq!(bench.send("a", &list)["result"]["tools"][4]["description"], "Run.");
+}
+
+#[test]
+fn a_call_without_an_answer_is_not_counted() {
+    let mut bench = Bench::new(json!({ "tools": {
+        "extra": [{ "name": "mute", "answers": [{ "silent": true }] }],
+        "redefine": [{ "tool": "screen_list", "after": 1, "to": { "gone": true } }] } }));
+    assert_eq!(bench.call("a", None, "mute", json!({})), Value::Null);
+    assert_eq!(revision(&bench.call("a", None, "screen_list", json!({}))), "r1");
+    assert_eq!(*code(&bench.call("a", None, "screen_list", json!({}))), json!(-32602));
 }
 
 #[test]

@@ -292,6 +292,16 @@ mod tests {
     }
 
     #[test]
+    fn who_sends_no_marker_is_answered_with_what_is_left() {
+        let mut bench = Bench::new(json!({ "changes": { "remembers": 1 } }));
+        bench.edit(json!({ "move": "screen_1", "to": { "x": 40 } }));
+        bench.edit(json!({ "move": "screen_2", "to": { "x": 40 } }));
+        let answer = bench.call("a", None, "changes_since", json!({}));
+        assert_eq!(rows(&answer), [row("screen_2", "moved", "human")]);
+        assert_eq!(answer["result"]["_meta"]["complete"], false);
+    }
+
+    #[test]
     fn rows_stand_where_the_surface_keeps_them_under_its_own_keys() {
         let mut bench = Bench::new(json!({ "changes": {
             "in": "structuredContent", "complete": { "flag": "truncated", "value": "no" },
