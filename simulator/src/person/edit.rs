@@ -151,6 +151,7 @@ struct Words {
     reject: Option<String>,
 }
 
+/// A screen that a person adds.
 #[derive(Serialize, Deserialize, JsonSchema, Default)]
 #[serde(default, deny_unknown_fields)]
 struct NewScreen {
@@ -291,7 +292,8 @@ impl From<Edit> for Words {
     }
 }
 
-/// The shapes of an edit, for the schema alone: an editor then completes the right words.
+// The shapes of an edit, for the schema alone; an editor shows the words below.
+/// One edit by a person, made on the surface itself: no relay, no pin, no refusal.
 #[derive(JsonSchema)]
 #[schemars(untagged, deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is used")]

@@ -111,7 +111,8 @@ impl From<Trigger> for Words {
     }
 }
 
-/// The two shapes of a trigger, for the schema alone.
+// The two shapes of a trigger, for the schema alone; an editor shows the words below.
+/// An edit that a person makes by itself: when a frame passes, or at a time of the case.
 #[derive(JsonSchema)]
 #[schemars(untagged, deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is used")]

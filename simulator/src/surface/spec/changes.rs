@@ -150,6 +150,7 @@ pub enum Complete {
     },
 }
 
+/// What the feed says of its own completeness (FEED-4).
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum CompleteWords {
@@ -161,12 +162,15 @@ enum CompleteWords {
     Flag(FlagWords),
 }
 
+/// `unsaid`: no flag at all.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Unsaid {
+    /// No flag at all.
     Unsaid,
 }
 
+/// Another flag, or a value that is no boolean.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FlagWords {
