@@ -16,7 +16,7 @@ use relay_simulator::surface_host::{Emission, SurfaceHost};
 use serde_json::{Value, json};
 
 /// Seeds a property is tried with.
-const SEEDS: u64 = 100;
+const SEEDS: u64 = 60;
 /// Calls and edits of one run.
 const TURNS: usize = 60;
 
