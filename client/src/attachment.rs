@@ -108,11 +108,6 @@ impl AttachmentState {
             Self::Attached | Self::Detached => "not_attached",
         }
     }
-
-    /// The state behind an end. The first end stays.
-    fn ended_as(self, end: Self) -> Self {
-        if self.is_terminal() { self } else { end }
-    }
 }
 
 impl fmt::Display for AttachmentState {
@@ -198,12 +193,12 @@ impl Attachment {
         }
     }
 
-    /// Ends it. The token is of no more use, so it is not kept.
+    /// Ends it; the first end stays. The token is of no more use, so it is not kept.
     pub(crate) fn end(&mut self, end: AttachmentState) {
         if self.state.is_terminal() {
             return;
         }
-        self.state = self.state.ended_as(end);
+        self.state = end;
         self.generation += 1;
         self.invitation = None;
     }
@@ -324,4 +319,97 @@ impl Attachment {
 
 fn unreadable(what: &str) -> StoreError {
     StoreError::Unreadable { what: what.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn attachment() -> Attachment {
+        let invitation = Invitation::builder()
+            .relay_base_url("https://relay.example/relay")
+            .session_id("sess-1")
+            .token("a-token-of-sixteen")
+            .surface_id("board")
+            .application("planner")
+            .build()
+            .unwrap();
+        let ada = Participant::new("agent-1", "Ada", "#336699");
+        let client_id = ClientId::random([7; 12]);
+        Attachment::new("a".into(), client_id, &Owner::new("o"), invitation, ada)
+    }
+
+    fn marker(token: &str) -> Revision {
+        let result = json!({ "_meta": { "revision": token } });
+        Revision::read_from(&result, "screen_read").unwrap().unwrap()
+    }
+
+    #[test]
+    fn the_first_end_stays_and_forgets_the_token() {
+        use AttachmentState as S;
+        for first in [S::SurfaceUnavailable, S::Unauthorized, S::Detached] {
+            for later in [S::SurfaceUnavailable, S::Unauthorized, S::Detached] {
+                let mut ended = attachment();
+                ended.end(first);
+                ended.end(later);
+                assert_eq!((ended.state, ended.generation), (first, 2));
+                assert!(!String::from_utf8(ended.to_bytes()).unwrap().contains("sixteen"));
+                assert!(matches!(
+                    ended.live_invitation(),
+                    Err(Error::Ended { state, .. }) if state == first
+                ));
+            }
+        }
+    }
+
+    #[test]
+    fn a_record_comes_back_as_it_was() {
+        let mut seen = attachment();
+        seen.observe(Some(&marker(" r1 ")));
+        seen.refused_as_stale(&marker(" r1 "));
+        seen.change_feed = seen.change_feed.listed(true).attributed();
+        let mut ended = seen.clone();
+        ended.end(AttachmentState::Unauthorized);
+        for before in [attachment(), seen, ended] {
+            let after = Attachment::from_bytes("a".into(), &before.to_bytes()).unwrap();
+            assert_eq!(after, before);
+        }
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_read_is_refused_without_repeating_it() {
+        let good: serde_json::Value = serde_json::from_slice(&attachment().to_bytes()).unwrap();
+        let with = |field: &str, value: serde_json::Value| {
+            let mut record = good.clone();
+            record[field] = value;
+            record.to_string()
+        };
+        for bad in [
+            String::new(),
+            "a-token-of-sixteen".to_owned(),
+            with("format", json!(2)),
+            with("owner", json!("zz")),
+            with("token", json!("short")),
+            with("client_id", json!("")),
+            with("from_the_future", json!(true)),
+        ] {
+            let error = Attachment::from_bytes("a".into(), bad.as_bytes()).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("sixteen"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_owner_is_bound_to_the_attachment_and_never_shown() {
+        let one = attachment();
+        assert!(one.belongs_to(&Owner::new("o")));
+        for other in ["", "O", "o ", "oo"] {
+            assert!(!one.belongs_to(&Owner::new(other)), "{other:?}");
+        }
+        assert_ne!(one.owner, Owner::new("o").digest(&"b".into()));
+        assert!(!format!("{:?}", Owner::new("tenant-3")).contains("tenant"));
+    }
 }

@@ -27,8 +27,9 @@ use crate::{ClientId, Invitation, Participant};
 ///
 /// Cheap to clone; clones share connections, settings and what they know of handshakes. Every
 /// operation presents the owner again (OWNER-1), reads the attachment from the store and writes
-/// what it observed back (STORE-1), and parks its task for at most the timeout of an exchange
-/// (TIME-1). Operations on one attachment wait for each other within a process.
+/// what it observed back (STORE-1). Each exchange with the surface parks its task for at most the
+/// timeout (TIME-1): a call that has to make the handshake first consists of three. Operations on
+/// one attachment wait for each other within a process.
 #[derive(Debug, Clone)]
 pub struct Client(Arc<Inner>);
 

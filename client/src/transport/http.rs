@@ -171,7 +171,9 @@ impl Line<'_> {
         deadline: Deadline,
     ) -> Result<Answered, Error> {
         let route = request.route;
-        let happened = if request.frame.is_some() { Happened::Unknown } else { Happened::No };
+        // A GET only reads.
+        let happened =
+            if request.method == Method::POST { Happened::Unknown } else { Happened::No };
         let method = request.method.clone();
         let leg = async {
             let relay = self.http.admit(self.invitation).await?;

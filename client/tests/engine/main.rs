@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod exchange;
+mod hostile;
 mod lifecycle;
 mod mock;
 mod reach;

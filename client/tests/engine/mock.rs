@@ -513,6 +513,12 @@ pub(crate) fn run<T>(case: impl Future<Output = T>) -> T {
     runtime.block_on(async { timeout(Duration::from_secs(3600), case).await.unwrap() })
 }
 
+/// Runs a case on the real clock: a paused one runs ahead of another process.
+pub(crate) fn run_real<T>(case: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(case)
+}
+
 pub(crate) fn seeded(seed: u64) -> Entropy {
     use rand_chacha::rand_core::SeedableRng;
     Entropy::from_rng(rand_chacha::ChaCha8Rng::seed_from_u64(seed))

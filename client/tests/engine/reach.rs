@@ -13,7 +13,7 @@ use serde_json::Map;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use crate::mock::{TOKEN, participant, run};
+use crate::mock::{TOKEN, participant, run, run_real};
 
 /// A resolver that says one thing first and another later.
 #[derive(Debug)]
@@ -170,7 +170,7 @@ const RELAY: &str = "RELAY_CLIENT_TEST_RELAY";
 fn a_call_among_proxies() {
     let Ok(url) = std::env::var(RELAY) else { return };
     let port = url.rsplit(':').next().unwrap().parse().unwrap();
-    run(async {
+    run_real(async {
         let egress = EgressPolicy::builder()
             .allow_unverified(true)
             .allowed_hosts(["127.0.0.1"])
@@ -193,7 +193,8 @@ fn proxies_of_the_environment_are_not_followed() {
     for name in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"] {
         child.env(name, &proxy_url);
     }
-    let mut child = child.env_remove("NO_PROXY").env_remove("no_proxy").spawn().unwrap();
+    child.env_remove("NO_PROXY").env_remove("no_proxy").stdout(std::process::Stdio::null());
+    let mut child = child.spawn().unwrap();
     let (mut stream, _) = relay.accept().unwrap();
     io::Read::read(&mut stream, &mut [0; 4096]).unwrap();
     let answer = b"HTTP/1.1 401 No\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
