@@ -102,6 +102,7 @@ fn text_in(raw: &str) -> Option<String> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use proptest::prelude::*;
     use serde_json::json;
 
     fn frame(id: u64) -> Value {
@@ -222,5 +223,30 @@ mod tests {
             assert_eq!(read(body.as_bytes()), None, "{}", &body[..body.len().min(20)]);
         }
         assert_eq!(read(&[0xff, 0xfe]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_body_is_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            if let Some(body) = read(&bytes) {
+                for frame in body.frames {
+                    let _ = crate::frame::hear_value(frame, "id");
+                }
+            }
+        }
+
+        /// Whatever one member of a well-formed list is, its neighbours are read.
+        #[test]
+        fn no_member_takes_its_neighbours_along(text in ".{0,40}", cut in 0usize..60, name in 0usize..3) {
+            let good = frame(1);
+            let whole = json!({ "jsonrpc": "2.0", "id": text, "result": [1.5, text] }).to_string();
+            let half: String = whole.chars().take(cut).collect();
+            let list = json!([good.to_string(), half, good]);
+            let body = json!({ LISTS[name]: list, "cursor": "9" }).to_string();
+            let read = read(body.as_bytes()).unwrap();
+            prop_assert_eq!(read.frames.len(), 3);
+            prop_assert_eq!([&read.frames[0], &read.frames[2]], [&good, &good]);
+            prop_assert_eq!(read.cursor.as_deref(), Some("9"));
+        }
     }
 }

@@ -260,6 +260,9 @@ fn hostile_invitations_are_refused_through_every_transport() {
 }
 
 async fn refused_by_a_client(entry: &Entry, invitation: Invitation, transport: &Transport) {
+    // First without a client: one that is let through by mistake would dial a stranger.
+    let alone = entry.policy(entry.resolver()).admit(&invitation).await;
+    assert!(alone.is_err(), "{:?} ({}) is admitted", entry.url, entry.note);
     let client = Client::builder()
         .transport(transport.clone())
         .trust(TrustPolicy::every_tool())

@@ -113,6 +113,8 @@ mod tests {
         check("\u{200b}confirm\u{feff}", Some("confirm"));
         check("confirm\n", Some("confirm"));
         check("send_confirm_email", Some("confirm"));
+        check("screen_conFirm", Some("confirm"));
+        check("aCCept", Some("accept"));
     }
 
     #[test]
