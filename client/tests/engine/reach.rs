@@ -60,6 +60,7 @@ async fn call(egress: EgressPolicy, transport: Transport, url: &str) -> relay_cl
         .trust(TrustPolicy::every_tool())
         .transport(transport)
         .egress(egress)
+        .timeout(std::time::Duration::from_secs(5))
         .tls_roots(Vec::new())
         .build()
         .unwrap();
@@ -195,10 +196,13 @@ fn proxies_of_the_environment_are_not_followed() {
     }
     child.env_remove("NO_PROXY").env_remove("no_proxy").stdout(std::process::Stdio::null());
     let mut child = child.spawn().unwrap();
-    let (mut stream, _) = relay.accept().unwrap();
-    io::Read::read(&mut stream, &mut [0; 4096]).unwrap();
-    let answer = b"HTTP/1.1 401 No\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
-    io::Write::write_all(&mut stream, answer).unwrap();
+    // In a thread of its own, which a child that goes elsewhere leaves waiting.
+    std::thread::spawn(move || {
+        let (mut stream, _) = relay.accept().unwrap();
+        io::Read::read(&mut stream, &mut [0; 4096]).unwrap();
+        let answer = b"HTTP/1.1 401 No\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+        io::Write::write_all(&mut stream, answer).unwrap();
+    });
     assert!(child.wait().unwrap().success());
     assert_eq!(proxy.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock);
 }
