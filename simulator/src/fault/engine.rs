@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -6,6 +7,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::matcher::Matcher;
 use super::message::Message;
+use super::mutation::Retarget;
 use super::rule::FaultRule;
 use crate::journal::Event;
 
@@ -13,6 +15,8 @@ use crate::journal::Event;
 #[derive(Debug)]
 pub(crate) struct Engine {
     rules: Vec<(Matcher, Arc<FaultRule>)>,
+    /// Agents that were introduced, with the ids they have on the wire.
+    clients: BTreeMap<String, String>,
     rng: ChaCha8Rng,
 }
 
@@ -28,7 +32,7 @@ pub(crate) struct Fate {
 
 impl Engine {
     pub(crate) fn new(rules: Vec<FaultRule>, rng: ChaCha8Rng) -> Self {
-        let mut engine = Self { rules: Vec::new(), rng };
+        let mut engine = Self { rules: Vec::new(), clients: BTreeMap::new(), rng };
         engine.replace(rules);
         engine
     }
@@ -37,6 +41,27 @@ impl Engine {
     pub(crate) fn replace(&mut self, rules: Vec<FaultRule>) {
         self.rules =
             rules.into_iter().map(|rule| (Matcher::new(rule.on.clone()), Arc::new(rule))).collect();
+        for (agent, client) in self.clients.clone() {
+            self.name(&agent, &client);
+        }
+    }
+
+    /// Rules that name `agent` strike the client of this id from now on, rules that come later too.
+    pub(crate) fn introduce(&mut self, agent: &str, client: &str) {
+        self.clients.insert(agent.to_owned(), client.to_owned());
+        self.name(agent, client);
+    }
+
+    fn name(&mut self, agent: &str, client: &str) {
+        for (matcher, rule) in &mut self.rules {
+            matcher.introduce(agent, client);
+            if let Some(Retarget::Client(other)) = &rule.retarget
+                && other == agent
+            {
+                let retarget = Some(Retarget::Client(client.to_owned()));
+                *rule = Arc::new(FaultRule { retarget, ..(**rule).clone() });
+            }
+        }
     }
 
     /// Shows messages that travel together (an exchange and the frames in it) to every rule and
@@ -74,5 +99,40 @@ impl Fate {
             breaks: self.breaks.clone(),
             exchange,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::fault::Kind;
+
+    #[test]
+    fn an_agent_that_was_introduced_is_struck_under_its_name_by_old_rules_and_new_ones() {
+        let rule = |client: &str| -> FaultRule {
+            let on = json!({"answer": "*", "client": client});
+            serde_json::from_value(json!({"on": on, "retarget": {"client": "bob"}})).unwrap()
+        };
+        let mut engine = Engine::new(vec![rule("ada")], ChaCha8Rng::seed_from_u64(1));
+        let answer = Message {
+            kind: Kind::Answer,
+            client: Some("rc_1"),
+            method: Some("tools/call"),
+            tool: None,
+        };
+        assert!(engine.decide(&[answer], Duration::ZERO).is_none(), "nobody knows who ada is");
+        engine.introduce("ada", "rc_1");
+        engine.introduce("bob", "rc_2");
+        let fate = engine.decide(&[answer], Duration::ZERO).unwrap();
+        assert_eq!(fate.rule.retarget, Some(Retarget::Client("rc_2".to_owned())));
+        engine.replace(vec![rule("ada")]);
+        let fate = engine.decide(&[answer], Duration::ZERO).unwrap();
+        assert_eq!(fate.rule.retarget, Some(Retarget::Client("rc_2".to_owned())));
+        engine.replace(vec![rule("bob")]);
+        assert!(engine.decide(&[answer], Duration::ZERO).is_none(), "bob is somebody else");
     }
 }

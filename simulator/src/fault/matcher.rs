@@ -24,6 +24,14 @@ impl Matcher {
         &self.selector
     }
 
+    /// Where a scenario names an agent, looks for the client that it turned out to be.
+    pub(crate) fn introduce(&mut self, agent: &str, client: &str) {
+        if self.selector.client_name() == Some(agent) {
+            let selector = std::mem::take(&mut self.selector);
+            self.selector = selector.with_client(Some(client.to_owned()));
+        }
+    }
+
     /// Takes a message that passes `at` this time of the case, counts it when it is of the kind
     /// that the selector is about, and says whether it is chosen.
     ///

@@ -52,7 +52,8 @@ pub struct RpcError {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Retarget {
-    /// This client, by the id it sends on the wire; the one that asked gets nothing.
+    /// This client, by the agent's name or by the id it sends on the wire; the one that asked gets
+    /// nothing.
     Client(String),
     /// Every other client; the one that asked gets nothing.
     Others,

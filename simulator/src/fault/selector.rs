@@ -39,7 +39,7 @@ pub(super) struct Fields {
     /// Only calls of this tool, or answers to them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) tool: Option<String>,
-    /// Only messages from or to this client, by the id it sends on the wire.
+    /// Only messages from or to this client: an agent's name, or the id that is sent on the wire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) client: Option<String>,
     /// Only the n-th of the messages chosen so far, from 1; a list for several. Absent: each.

@@ -30,6 +30,8 @@ pub(crate) trait Bystanders: Send {
     /// Something has been handled and nobody has received anything of it yet. An answer is
     /// announced when it is made, apart from its request.
     fn after(&mut self, messages: &[Message<'_>], at: Duration);
+    /// It is known which client an agent is.
+    fn introduce(&mut self, agent: &str, client: &str);
 }
 
 /// The relay while it runs.
@@ -113,6 +115,14 @@ impl Hub {
 
     pub(crate) fn set_faults(&self, rules: Vec<FaultRule>) {
         self.state().faults.replace(rules);
+    }
+
+    /// Tells which client an agent is, to faults and to people that speak of it by name.
+    pub(crate) fn introduce(&self, agent: &str, client: &str) {
+        self.state().faults.introduce(agent, client);
+        if let Some(bystanders) = lock(&self.bystanders).as_mut() {
+            bystanders.introduce(agent, client);
+        }
     }
 
     /// Attaches a surface of this process to a session that is registered already.

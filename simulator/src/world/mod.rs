@@ -262,6 +262,12 @@ impl World {
         self.hub.set_faults(faults);
     }
 
+    /// Tells which client an agent of a scenario is, once that is known: faults, and people who
+    /// edit when a frame passes, may speak of the agent by its name.
+    pub fn introduce(&self, agent: &str, client: &str) {
+        self.hub.introduce(agent, client);
+    }
+
     /// The definition of a tool as the stock surface offers it in the beginning, whether the
     /// surface has changed it meanwhile or not. Asking leaves no trace.
     pub fn tool_definition(&self, name: &str) -> Option<Value> {

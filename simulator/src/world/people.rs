@@ -69,6 +69,10 @@ impl Bystanders for People {
     fn after(&mut self, messages: &[Message<'_>], at: Duration) {
         self.see(Moment::After, messages, at);
     }
+
+    fn introduce(&mut self, agent: &str, client: &str) {
+        self.waiting.iter_mut().for_each(|waiting| waiting.matcher.introduce(agent, client));
+    }
 }
 
 /// Makes an edit that nobody waits for. One that the surface refuses is told in the journal: the
