@@ -195,6 +195,11 @@ impl<'a> Reading<'a> {
         self.names.get(name).and_then(|step| self.window(*step))
     }
 
+    /// The answer of the step of this name.
+    pub(super) fn answer_of(&self, name: &str) -> Option<Answered<'a>> {
+        self.names.get(name).and_then(|step| self.answer(*step))
+    }
+
     /// The last answer of a step: what its act led to.
     pub(super) fn answer(&self, step: usize) -> Option<Answered<'a>> {
         self.answers.iter().rev().find(|(of, _)| *of == step).map(|(_, answer)| *answer)

@@ -5,7 +5,7 @@ use super::words::{all_of, allowed, any_of, count, micros, short, spelled, took}
 use super::{Bench, Finding, Timing};
 use crate::language::expect::{Expect, ExpectChanges, ExpectTools, OneOf, Took};
 use crate::language::step::Step;
-use crate::subject::protocol::{Changes, SetAside, Tools};
+use crate::subject::protocol::{Changes, ErrorCode, SetAside, Tools};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -76,6 +76,7 @@ impl Of<'_> {
 fn outcome(bench: &mut Bench<'_>, of: &Of<'_>, step_path: &str, expect: &Expect) {
     let Answered { seq, operation, error, .. } = of.answer;
     match (&expect.error, error) {
+        _ if expect.may_fail.is_some() => either(bench, of, expect.may_fail.as_ref()),
         (None, None) => {
             let seen = Finding::new(true, "success", vec![seq]);
             bench.lay(step_path, format!("`{operation}` to succeed"), seen);
@@ -111,6 +112,24 @@ fn outcome(bench: &mut Bench<'_>, of: &Of<'_>, step_path: &str, expect: &Expect)
     }
 }
 
+/// Success, or one of the errors that are as right.
+fn either(bench: &mut Bench<'_>, of: &Of<'_>, branches: Option<&OneOf<ErrorCode>>) {
+    let codes = branches.map(allowed).unwrap_or_default();
+    let (held, seen, taken) = match of.answer.error {
+        None => (true, "success".to_owned(), "succeeded".to_owned()),
+        Some(error) => (
+            codes.contains(&error.code),
+            format!("`{}` ({}: {})", error.code, error.native, short(&error.message)),
+            format!("answered `{}`", error.code),
+        ),
+    };
+    let finding = Finding::new(held, seen, vec![of.answer.seq]);
+    bench.lay(&of.path("may_fail"), format!("success, or the error {}", any_of(&codes)), finding);
+    if held {
+        bench.remarks.push(format!("step {} {taken}", of.index + 1));
+    }
+}
+
 /// What is said, and what is not.
 fn words(bench: &mut Bench<'_>, of: &Of<'_>, expect: &Expect) {
     let seq = of.answer.seq;
@@ -125,6 +144,19 @@ fn words(bench: &mut Bench<'_>, of: &Of<'_>, expect: &Expect) {
         let finding = Finding::new(held, short(&format!("{message}{text}")), vec![seq]);
         let path = of.path(&format!("never_says[{index}]"));
         bench.lay(&path, format!("`{word}` not to be said"), finding);
+    }
+    if let Some(other) = &expect.differs_from {
+        let said = |answer: Answered<'_>| match answer.error {
+            Some(error) => error.message.clone(),
+            None => answer.ok.map(told_text).unwrap_or_default(),
+        };
+        let (mine, theirs) = (said(of.answer), bench.reading.answer_of(other));
+        let (held, seen) = match theirs.map(said) {
+            None => (false, format!("the step `{other}` was never answered")),
+            Some(theirs) => (mine != theirs, short(&mine)),
+        };
+        let words = format!("other words than those of `{other}`");
+        bench.lay(&of.path("differs_from"), words, Finding::new(held, seen, vec![seq]));
     }
     for (index, word) in expect.contains.iter().enumerate() {
         let finding = Finding::new(text.contains(word.as_str()), short(&text), vec![seq]);

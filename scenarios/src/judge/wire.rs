@@ -54,7 +54,7 @@ pub(super) fn requests(bench: &mut Bench<'_>, path: &str, filter: &RequestFilter
         .iter()
         .filter(|request| {
             span.holds(request.seq)
-                && filter.route.as_deref().is_none_or(|route| route == request.route)
+                && filter.route.as_deref().is_none_or(|route| is_on(request, route))
                 && bench.reading.is(request.client, filter.agent.as_deref())
                 && filter.status.is_none_or(|status| request.status == Some(status))
                 && has_all(&filter.query, request.query)
@@ -87,6 +87,15 @@ pub(super) fn requests(bench: &mut Bench<'_>, path: &str, filter: &RequestFilter
             let words = format!("every one of {what} to have `{name}` {} in its {kind}", word(value));
             bench.lay(&format!("{path}.every_{kind}"), words, Finding::new(held, seen, evidence));
         }
+    }
+}
+
+/// Whether a request is of a route. `receive` is any leg on which frames come to a client, so that
+/// one expectation speaks of both transports.
+fn is_on(request: &Requested<'_>, route: &str) -> bool {
+    match route {
+        "receive" => matches!(request.route, "events" | "outbox" | "poll"),
+        _ => request.route == route,
     }
 }
 
@@ -191,7 +200,7 @@ pub(super) fn pacing(bench: &mut Bench<'_>, path: &str, pacing: &Pacing) {
         .reading
         .requests()
         .iter()
-        .filter(|one| one.route == pacing.route && span.holds(one.seq))
+        .filter(|one| is_on(one, &pacing.route) && span.holds(one.seq))
         .collect();
     let gaps: Vec<(u64, u64)> = requests
         .windows(2)

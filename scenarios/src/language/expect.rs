@@ -38,6 +38,10 @@ pub struct Expect {
     /// The act fails with this code, or with one of these.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<OneOf<ErrorCode>>,
+    /// Where the contract leaves it open: the act succeeds, or fails with one of these codes.
+    /// Which it was is remarked in the report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub may_fail: Option<OneOf<ErrorCode>>,
     /// Words that the error's message holds, each of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub says: Vec<String>,
@@ -47,6 +51,10 @@ pub struct Expect {
     /// Whether the client says that a failed call took effect (MCP-5).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub happened: Option<OneOf<Happened>>,
+    /// The name of an earlier step whose answer, or error message, reads differently from this
+    /// one's: a fresh nonce (GUARD-2), words of its own (TRUST-2).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub differs_from: Option<String>,
     /// Text that the call's result holds, each of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contains: Vec<String>,
@@ -318,7 +326,8 @@ pub enum AnomalyKind {
 #[schemars(title = "expected requests")]
 #[serde(deny_unknown_fields, default)]
 pub struct RequestFilter {
-    /// Of this route: `inbox`, `events`, `outbox`, `poll`, `unregister`.
+    /// Of this route: `inbox`, `events`, `outbox`, `poll`, `unregister`; `receive` for a stream or
+    /// a poll of either dialect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub route: Option<String>,
     /// Of this agent.
@@ -399,7 +408,7 @@ pub struct ExpectAttachment {
 #[schemars(title = "a pacing")]
 #[serde(deny_unknown_fields)]
 pub struct Pacing {
-    /// The route.
+    /// The route, as in `requests`.
     pub route: String,
     /// During the step of this name.
     #[serde(default, skip_serializing_if = "Option::is_none")]

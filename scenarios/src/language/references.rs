@@ -205,6 +205,14 @@ impl<'a> Check<'a> {
             let message = "`expect` speaks of an agent's act, and this step is none";
             self.add(span, message.into(), Some("what the world must be stands in `then`".into()));
         }
+        if let Some(expect) = &step.expect {
+            self.step_at(expect.differs_from.as_deref(), path, &["expect", "differs_from"]);
+            if expect.error.is_some() && expect.may_fail.is_some() {
+                let span = self.under(path, &["expect", "may_fail"]);
+                let message = "`error` says that the act fails, and `may_fail` that it need not";
+                self.add(span, message.into(), None);
+            }
+        }
         if let Some(AgentAct::With(with)) = &step.agent {
             self.act(with, path);
         } else if step.agent.is_some() && self.agents.len() > 1 {

@@ -239,7 +239,7 @@ impl Builtin {
                 catalogue
                     .set_aside
                     .iter()
-                    .map(|aside| SetAside { name: aside.name.clone(), why: aside.why.to_string() })
+                    .map(|aside| SetAside { name: plain(&aside.name), why: aside.why.to_string() })
                     .collect(),
             ),
         }))
@@ -335,6 +335,12 @@ fn refused(native: &str, error: &dyn std::fmt::Display) -> OperationError {
         message: error.to_string(),
         happened: Some(Happened::No),
     }
+}
+
+/// A name as the surface sent it, where the client quoted it and had nothing to escape.
+fn plain(name: &str) -> String {
+    let inner = name.strip_prefix('"').and_then(|name| name.strip_suffix('"'));
+    inner.filter(|inner| !inner.contains(['\\', '"'])).unwrap_or(name).to_owned()
 }
 
 /// The client's error in the testbed's words.
