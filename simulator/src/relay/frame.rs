@@ -7,8 +7,8 @@ use serde_json::Value;
 pub(crate) struct Frame {
     /// Its text as it was posted, which is what is passed on: numbers and key order included.
     pub(crate) text: Arc<str>,
-    /// The same, read.
-    pub(crate) value: Value,
+    /// The same, read; shared, since a frame is copied on its way and its value can be large.
+    pub(crate) value: Arc<Value>,
     /// What it is.
     pub(crate) kind: FrameKind,
 }
@@ -45,14 +45,14 @@ impl Frame {
     /// A frame that a party of this process made.
     pub(crate) fn of(value: Value) -> Option<Self> {
         let kind = kind_of(&value, Leniency::default())?;
-        Some(Self { text: value.to_string().into(), value, kind })
+        Some(Self { text: value.to_string().into(), value: Arc::new(value), kind })
     }
 
     /// A body that was found to be frames, as one: a batch that is passed on whole.
     pub(crate) fn whole(body: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(body);
         let value = serde_json::from_str(&text).ok()?;
-        Some(Self { text: (*text).into(), value, kind: FrameKind::Notification })
+        Some(Self { text: (*text).into(), value: Arc::new(value), kind: FrameKind::Notification })
     }
 
     /// Whatever a fault made of a frame; it need not be one any more.
@@ -62,12 +62,12 @@ impl Frame {
             Value::String(text) => text.as_str().into(),
             other => other.to_string().into(),
         };
-        Self { text, value, kind }
+        Self { text, value: Arc::new(value), kind }
     }
 
     /// The same frame under another id.
     pub(crate) fn with_id(&self, id: &Value) -> Self {
-        let mut value = self.value.clone();
+        let mut value = (*self.value).clone();
         if let Some(members) = value.as_object_mut() {
             members.insert("id".to_owned(), id.clone());
         }
@@ -77,7 +77,7 @@ impl Frame {
             FrameKind::Notification => FrameKind::Notification,
             FrameKind::Answer(_) => FrameKind::Answer(key),
         };
-        Self { text: value.to_string().into(), value, kind }
+        Self { text: value.to_string().into(), value: Arc::new(value), kind }
     }
 
     pub(crate) fn method(&self) -> Option<&str> {
@@ -124,13 +124,13 @@ pub(crate) fn parse(body: &[u8], leniency: Leniency) -> Result<Vec<Frame>, Inval
             .into_iter()
             .map(|value| {
                 let kind = kind_of(&value, leniency)?;
-                Some(Frame { text: value.to_string().into(), value, kind })
+                Some(Frame { text: value.to_string().into(), value: Arc::new(value), kind })
             })
             .collect::<Option<Vec<_>>>()
             .ok_or(InvalidFrame)?,
         value => {
             let kind = kind_of(&value, leniency).ok_or(InvalidFrame)?;
-            vec![Frame { text: (*text).into(), value, kind }]
+            vec![Frame { text: (*text).into(), value: Arc::new(value), kind }]
         }
     };
     if frames.is_empty() || frames.iter().any(Frame::is_reserved) {

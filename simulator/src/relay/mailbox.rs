@@ -144,17 +144,19 @@ impl<T: Clone> Mailbox<T> {
                 Ready::AtNextRequest => continue,
                 Ready::Now | Ready::At(_) => {}
             }
-            let item = entry.item.clone();
-            let last = match &mut entry.audience {
-                Audience::One => true,
+            let others_wait = match &mut entry.audience {
+                Audience::One => false,
                 Audience::Each(legs) => {
                     legs.remove(&leg);
-                    legs.is_empty()
+                    !legs.is_empty()
                 }
             };
-            if last {
-                self.waiting.remove(place);
-            }
+            let item = if others_wait {
+                entry.item.clone()
+            } else {
+                let Some(entry) = self.waiting.remove(place) else { break };
+                entry.item
+            };
             return Taken::Item(item);
         }
         Taken::Nothing(next)

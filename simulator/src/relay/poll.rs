@@ -176,7 +176,7 @@ fn shape(style: &Style, parcels: &[Parcel], cursor: u64) -> String {
 /// A frame as a member of a JSON list.
 fn embedded(parcel: &Parcel, style: &Style) -> String {
     let frame = &parcel.frame;
-    match (style, &frame.value) {
+    match (style, &*frame.value) {
         (Style::Subscriber(_), _) => Value::from(&*frame.text).to_string(),
         // What is not JSON (a fault's work) is still a member of a list that is.
         (Style::Outbox(_), Value::String(text)) => Value::from(text.as_str()).to_string(),

@@ -203,6 +203,21 @@ struct Directory {
 /// rest.
 const DIRECTORY_BYTES_MAX: usize = 80;
 
+/// Where sockets like to live: in memory where there is such a place (a bind on a disk costs more
+/// than the case that it is for), else where temporary files go, if that path is short enough.
+fn fresh_directory() -> io::Result<TempDir> {
+    let in_memory = Path::new("/dev/shm").to_owned();
+    let mut refused = io::Error::other("there is no directory with a short enough path");
+    for parent in [in_memory, std::env::temp_dir(), Path::new("/tmp").to_owned()] {
+        match tempfile::Builder::new().prefix("relay-").tempdir_in(parent) {
+            Ok(made) if made.path().as_os_str().len() <= DIRECTORY_BYTES_MAX => return Ok(made),
+            Ok(_) => {}
+            Err(why) => refused = why,
+        }
+    }
+    Err(refused)
+}
+
 impl Directory {
     fn shared() -> io::Result<Arc<Self>> {
         static SHARED: Mutex<Weak<Directory>> = Mutex::new(Weak::new());
@@ -210,12 +225,7 @@ impl Directory {
         if let Some(directory) = shared.upgrade() {
             return Ok(directory);
         }
-        let builder_in =
-            |parent: &Path| tempfile::Builder::new().prefix("relay-").tempdir_in(parent);
-        let mut held = builder_in(&std::env::temp_dir())?;
-        if held.path().as_os_str().len() > DIRECTORY_BYTES_MAX {
-            held = builder_in(Path::new("/tmp"))?;
-        }
+        let held = fresh_directory()?;
         let directory = Arc::new(Self { held, used: Mutex::new(0) });
         *shared = Arc::downgrade(&directory);
         Ok(directory)
