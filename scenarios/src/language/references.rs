@@ -200,6 +200,12 @@ impl<'a> Check<'a> {
                 self.add(span, "the step does several things".into(), Some(help.into()));
             }
         }
+        let is_within = path.iter().any(|part| matches!(part, PathStep::Key(key) if key == "together"));
+        if step.after.is_some() && !is_within {
+            let span = self.under(path, &["after"]);
+            let help = "between steps that follow each other, time passes with a step `wait`";
+            self.add(span, "`after` belongs to a step of `together`".into(), Some(help.into()));
+        }
         if step.expect.is_some() && step.agent.is_none() {
             let span = self.under(path, &["expect"]);
             let message = "`expect` speaks of an agent's act, and this step is none";

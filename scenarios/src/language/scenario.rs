@@ -118,6 +118,9 @@ pub struct ClientSpec {
     /// Which relays may be reached, and how (EGRESS-1 to EGRESS-4).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub egress: Option<EgressSpec>,
+    /// What the invitation says in place of the truth (INVITE-1, EGRESS-2).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub invitation: Option<InvitationSpec>,
 }
 
 /// Which tools a client trusts.
@@ -181,6 +184,23 @@ pub struct EgressSpec {
     /// Ports that may be reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_ports: Option<Vec<u16>>,
+}
+
+/// An invitation that somebody tampered with. What is left out is true.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
+#[schemars(title = "an invitation")]
+#[serde(deny_unknown_fields, default)]
+pub struct InvitationSpec {
+    /// The relay's base URL. `$authority` in it stands for host and port of the case's relay, so
+    /// that a client that is taken in is answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relay: Option<String>,
+    /// The session's id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The token. It stands in the scenario, so it is no secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
 }
 
 /// One agent of several.

@@ -31,6 +31,9 @@ pub struct Step {
     /// Time passes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<Duration>,
+    /// Within `together`: the step begins this long after the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Duration>,
     /// From here on these faults are in force instead of the ones before. An empty list clears
     /// them.
     #[serde(default, skip_serializing_if = "Option::is_none")]

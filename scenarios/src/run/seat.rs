@@ -2,7 +2,7 @@
 
 use super::conditions::Clock;
 use crate::language::scenario::{
-    AS_OFFERED, AgentSpec, ClientSpec, EgressSpec, Scenario, TrustSpec,
+    AS_OFFERED, AgentSpec, ClientSpec, EgressSpec, InvitationSpec, Scenario, TrustSpec,
 };
 use crate::subject::protocol::{
     Attach, Config, Egress, Invitation, Participant, Poll, PollDialect, Secret, Store, StoreKind,
@@ -53,19 +53,30 @@ impl Seating<'_> {
             agent: agent.to_owned(),
             owner: self.owner(agent),
             config: self.config(agent),
-            invitation: Invitation {
-                relay_base_url: self.endpoint.base_url.clone(),
-                session_id: self.session.id.clone(),
-                token: Secret::new(&self.session.token),
-                surface_id: self.scenario.surface.id.clone(),
-                application: self.scenario.surface.application.clone(),
-            },
+            invitation: self.invitation(agent),
             participant: Participant {
                 id: agent.to_owned(),
                 name: spec.name.unwrap_or_else(|| agent.to_owned()),
                 color: spec.color.unwrap_or_else(|| "#7c3aed".to_owned()),
             },
             resume,
+        }
+    }
+
+    /// The invitation that an agent is given: the truth, and what the scenario says otherwise.
+    fn invitation(&self, agent: &str) -> Invitation {
+        let own = self.spec(agent).and_then(|spec| spec.client.as_ref());
+        let said = pick(own, &self.scenario.client, |client| client.invitation.as_ref());
+        let InvitationSpec { relay, session, token } = said.cloned().unwrap_or_default();
+        let base_url = &self.endpoint.base_url;
+        let (_, authority) = base_url.split_once("://").unwrap_or(("http", base_url));
+        Invitation {
+            relay_base_url: relay
+                .map_or_else(|| base_url.clone(), |url| url.replace("$authority", authority)),
+            session_id: session.unwrap_or_else(|| self.session.id.clone()),
+            token: Secret::new(token.as_ref().unwrap_or(&self.session.token)),
+            surface_id: self.scenario.surface.id.clone(),
+            application: self.scenario.surface.application.clone(),
         }
     }
 
