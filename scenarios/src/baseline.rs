@@ -148,7 +148,10 @@ impl Known {
                 }
                 match &self.expires {
                     Some(expires) if expires.as_str() < today => Verdict::Failed {
-                        reason: format!("the baseline's entry expired on {expires}: {}", self.reason),
+                        reason: format!(
+                            "the baseline's entry expired on {expires}: {}",
+                            self.reason
+                        ),
                     },
                     _ => Verdict::KnownFailure { reason: self.reason.clone() },
                 }
@@ -205,7 +208,9 @@ pub fn updated(before: &Baseline, client: &str, cases: &[Case]) -> Baseline {
     let known = cases
         .iter()
         .filter(|case| case.expectations.iter().any(|one| !one.held))
-        .filter(|case| !matches!(case.verdict, Verdict::NotRun { .. } | Verdict::TestbedFault { .. }))
+        .filter(|case| {
+            !matches!(case.verdict, Verdict::NotRun { .. } | Verdict::TestbedFault { .. })
+        })
         .map(|case| {
             let old = before
                 .known
@@ -215,10 +220,7 @@ pub fn updated(before: &Baseline, client: &str, cases: &[Case]) -> Baseline {
             Known {
                 case: case.id.clone(),
                 fails: fingerprint(&case.expectations),
-                reason: old.map_or_else(
-                    || NOT_LOOKED_AT.to_owned(),
-                    |old| old.reason.clone(),
-                ),
+                reason: old.map_or_else(|| NOT_LOOKED_AT.to_owned(), |old| old.reason.clone()),
                 issue: old.and_then(|old| old.issue.clone()),
                 expires: old.and_then(|old| old.expires.clone()),
             }
@@ -329,7 +331,9 @@ mod tests {
 
     #[test]
     fn dates_are_dates() {
-        for (text, expect) in [("2026-01-31", true), ("2026-13-01", false), ("soon", false), ("2026-1-1", false)] {
+        for (text, expect) in
+            [("2026-01-31", true), ("2026-13-01", false), ("soon", false), ("2026-1-1", false)]
+        {
             assert_eq!(is_date(text), expect, "{text}");
         }
     }

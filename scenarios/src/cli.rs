@@ -9,7 +9,12 @@ use std::path::PathBuf;
 
 /// Conformance tests and a simulator for Human+ relays, clients and surfaces.
 #[derive(Debug, Parser)]
-#[command(name = "relay-testbed", version, max_term_width = 100, args_conflicts_with_subcommands = true)]
+#[command(
+    name = "relay-testbed",
+    version,
+    max_term_width = 100,
+    args_conflicts_with_subcommands = true
+)]
 pub struct Cli {
     /// What to do; without it, `run`.
     #[command(subcommand)]
@@ -33,7 +38,11 @@ pub enum Command {
         targets: Vec<String>,
     },
     /// Print the JSON Schema of the scenario language, for editors.
-    Schema,
+    Schema {
+        /// Print the reference page for people instead, as Markdown.
+        #[arg(long)]
+        markdown: bool,
+    },
     /// Keep a list of known failures.
     #[command(subcommand)]
     Baseline(BaselineCommand),
@@ -168,7 +177,10 @@ fn parse_report(text: &str) -> Result<(Format, PathBuf), String> {
     if file.is_empty() {
         return Err(format!("`{kind}=` needs a file to write to"));
     }
-    Ok((kind.parse().map_err(|error: relay_reports::UnknownFormat| error.to_string())?, file.into()))
+    Ok((
+        kind.parse().map_err(|error: relay_reports::UnknownFormat| error.to_string())?,
+        file.into(),
+    ))
 }
 
 /// The arguments of `list`.

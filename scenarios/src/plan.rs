@@ -1,9 +1,9 @@
 //! The plan: the cases that will be run, in order, each with what judging needs to know.
 
+use crate::language::ParsedCase;
 use crate::language::node::{PathStep, Span, path_text};
 use crate::language::scenario::Scenario;
 use crate::language::step::Step;
-use crate::language::ParsedCase;
 use crate::subject::protocol::Transport;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};

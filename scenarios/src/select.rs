@@ -113,7 +113,8 @@ fn resolve(target: &str) -> Result<Vec<Source>, SelectError> {
     let short = |source: &Source| {
         source.name().trim_start_matches("suites/").trim_end_matches(".yaml").to_owned()
     };
-    let wanted = target.trim_start_matches("suites/").trim_end_matches(".yaml").trim_end_matches('/');
+    let wanted =
+        target.trim_start_matches("suites/").trim_end_matches(".yaml").trim_end_matches('/');
     let matching: Vec<Source> = embedded
         .iter()
         .filter(|source| {

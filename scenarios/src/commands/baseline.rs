@@ -29,7 +29,11 @@ pub(super) fn baseline(command: &BaselineCommand) -> Exit {
     if let Err(error) = std::fs::write(file, text) {
         return refuse(Exit::Usage, format!("cannot write `{}`: {error}", file.display()));
     }
-    println!("{}: {} known failures, {new} of them without a reason", file.display(), after.known.len());
+    println!(
+        "{}: {} known failures, {new} of them without a reason",
+        file.display(),
+        after.known.len()
+    );
     Exit::Passed
 }
 

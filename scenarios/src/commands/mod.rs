@@ -8,9 +8,9 @@ mod run;
 mod validate;
 
 use crate::cli::{Cli, Command};
-use crate::language::{Diagnostics, schema};
+use crate::language::{Diagnostics, reference, schema};
 use crate::select::SelectError;
-use anstream::{eprintln, println};
+use anstream::{eprintln, print, println};
 use std::fmt::Display;
 
 /// How a command ended, for whoever started it.
@@ -36,8 +36,12 @@ pub fn perform(cli: Cli) -> Exit {
         Some(Command::Run(args)) => run::run(&args),
         Some(Command::List(args)) => list::list(&args),
         Some(Command::Validate { targets }) => validate::validate(&targets),
-        Some(Command::Schema) => {
+        Some(Command::Schema { markdown: false }) => {
             println!("{:#}", schema());
+            Exit::Passed
+        }
+        Some(Command::Schema { markdown: true }) => {
+            print!("{}", reference::page());
             Exit::Passed
         }
         Some(Command::Baseline(command)) => baseline::baseline(&command),

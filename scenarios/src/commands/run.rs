@@ -4,7 +4,7 @@ use super::{Exit, refuse, refuse_selection};
 use crate::baseline::Baseline;
 use crate::cli::{ClockArg, PlayArgs, RunArgs, SelectArgs};
 use crate::plan::PlannedCase;
-use crate::run::{Clock, Conditions, Progress, RunOptions, Runner, Which, tokens};
+use crate::run::{Clock, Conditions, Progress, RunOptions, Runner, Which, token};
 use crate::select::select;
 use anstream::{eprintln, print};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -68,11 +68,11 @@ pub(super) fn play(
         command => Which::Command(command.to_owned()),
     };
     let conditions = conditions(args, &which)?;
-    let jobs = args.jobs.unwrap_or_else(|| {
-        std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-    });
-    let redactor = Redactor::new(tokens(&cases, conditions.seed))
-        .map_err(|error| refuse(Exit::Broken, error))?;
+    let jobs = args
+        .jobs
+        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
+    let redactor =
+        Redactor::new([token(conditions.seed)]).map_err(|error| refuse(Exit::Broken, error))?;
     let options =
         RunOptions { conditions: conditions.clone(), which, jobs, fail_fast, keep_records };
     let began = wall();

@@ -15,8 +15,8 @@ mod wire;
 mod words;
 
 use crate::plan::PlannedCase;
-pub use reading::{FAULT, LEAKED};
 use reading::Reading;
+pub use reading::{FAULT, LEAKED};
 use relay_reports::record::Record;
 use relay_reports::verdict::{Anomaly, Expectation, Verdict};
 
@@ -51,7 +51,13 @@ pub struct Judgement {
 /// Judges a case by its record.
 pub fn judge(plan: &PlannedCase, record: &Record, timing: Timing) -> Judgement {
     let reading = Reading::of(plan, record, timing);
-    let mut bench = Bench { plan, reading: &reading, expectations: Vec::new(), remarks: Vec::new(), too_slow: None };
+    let mut bench = Bench {
+        plan,
+        reading: &reading,
+        expectations: Vec::new(),
+        remarks: Vec::new(),
+        too_slow: None,
+    };
     for (index, (path, step)) in plan.steps().into_iter().enumerate() {
         step::judge(&mut bench, index, &path, step);
     }
@@ -138,7 +144,8 @@ impl Bench<'_> {
         self.plan.scenario.then.iter().any(|outcome| match outcome {
             Outcome::Requests(filter) => {
                 none(&filter.count)
-                    && *filter == RequestFilter { count: filter.count.clone(), ..Default::default() }
+                    && *filter
+                        == RequestFilter { count: filter.count.clone(), ..Default::default() }
             }
             _ => false,
         })

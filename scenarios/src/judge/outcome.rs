@@ -109,7 +109,11 @@ fn never(bench: &mut Bench<'_>, path: &str, words: &OneOf<String>) {
             many => format!("it is in {many} entries of the record"),
         };
         let name = if word == "token" { "the token".to_owned() } else { format!("`{word}`") };
-        bench.lay(path, format!("{name} to be nowhere"), Finding::new(places.is_empty(), seen, places));
+        bench.lay(
+            path,
+            format!("{name} to be nowhere"),
+            Finding::new(places.is_empty(), seen, places),
+        );
     }
 }
 
@@ -123,9 +127,9 @@ fn places_of(reading: &Reading<'_>, needle: &str) -> Vec<u64> {
         .filter(|entry| match &entry.event {
             Event::Answer { ok, error, .. } => {
                 ok.as_ref().is_some_and(tells)
-                    || error.as_ref().is_some_and(|error| {
-                        holds(&error.message) || holds(&error.native)
-                    })
+                    || error
+                        .as_ref()
+                        .is_some_and(|error| holds(&error.message) || holds(&error.native))
             }
             Event::Log { message, .. } => holds(message),
             Event::Request { query, headers, .. } => {
@@ -152,11 +156,8 @@ fn value_holds(value: &Value, holds: &dyn Fn(&str) -> bool) -> bool {
 }
 
 fn attachment(bench: &mut Bench<'_>, path: &str, expected: &ExpectAttachment) {
-    let agent = expected
-        .agent
-        .as_deref()
-        .or_else(|| bench.plan.scenario.sole_agent())
-        .unwrap_or_default();
+    let agent =
+        expected.agent.as_deref().or_else(|| bench.plan.scenario.sole_agent()).unwrap_or_default();
     let last = bench.reading.record.entries.iter().rev().find_map(|entry| match &entry.event {
         Event::Attachment { agent: of, state, .. } if of == agent => Some((entry.seq, state)),
         _ => None,

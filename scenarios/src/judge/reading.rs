@@ -173,10 +173,8 @@ impl<'a> Reading<'a> {
                 }
             }
             Event::Frame { direction: Direction::ToSurface, client, frame, .. } => {
-                let members = frame.as_array().map_or_else(
-                    || std::slice::from_ref(frame),
-                    Vec::as_slice,
-                );
+                let members =
+                    frame.as_array().map_or_else(|| std::slice::from_ref(frame), Vec::as_slice);
                 for frame in members {
                     self.sent.push(Sent { seq, client: client.as_deref(), frame });
                 }

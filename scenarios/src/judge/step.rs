@@ -106,7 +106,8 @@ fn outcome(bench: &mut Bench<'_>, of: &Of<'_>, step_path: &str, expect: &Expect)
     if let Some(expected) = &expect.happened {
         let seen = error.and_then(|error| error.happened.clone());
         let held = seen.as_ref().is_some_and(|seen| allowed(expected).contains(seen));
-        let seen = seen.map_or_else(|| "nothing said about it".to_owned(), |word| format!("`{word}`"));
+        let seen =
+            seen.map_or_else(|| "nothing said about it".to_owned(), |word| format!("`{word}`"));
         let words = format!("the client to say that it happened: {}", any_of(&allowed(expected)));
         bench.lay(&of.path("happened"), words, Finding::new(held, seen, vec![seq]));
     }
@@ -137,7 +138,11 @@ fn words(bench: &mut Bench<'_>, of: &Of<'_>, expect: &Expect) {
     let text = of.answer.ok.map(told_text).unwrap_or_default();
     for (index, word) in expect.says.iter().enumerate() {
         let finding = Finding::new(message.contains(word.as_str()), short(message), vec![seq]);
-        bench.lay(&of.path(&format!("says[{index}]")), format!("the error to say `{word}`"), finding);
+        bench.lay(
+            &of.path(&format!("says[{index}]")),
+            format!("the error to say `{word}`"),
+            finding,
+        );
     }
     for (index, word) in expect.never_says.iter().enumerate() {
         let held = !message.contains(word.as_str()) && !text.contains(word.as_str());
@@ -229,8 +234,7 @@ fn judge_changes(bench: &mut Bench<'_>, of: &Of<'_>, expect: &ExpectChanges) {
         bench.lay(&of.path("changes.defer_to"), words, finding);
     }
     if let Some(expected) = &expect.handles {
-        let finding =
-            Finding::new(*expected == answer.handles, all_of(&answer.handles), vec![seq]);
+        let finding = Finding::new(*expected == answer.handles, all_of(&answer.handles), vec![seq]);
         let words = format!("the handles {}", all_of(expected));
         bench.lay(&of.path("changes.handles"), words, finding);
     }
@@ -295,7 +299,13 @@ fn field<T: Serialize>(
 
 /// How long something took. On the real clock "too slow" may be the machine's fault, and then
 /// nothing is said about the client.
-pub(super) fn time(bench: &mut Bench<'_>, path: &str, expected: &Took, us: u64, evidence: Vec<u64>) {
+pub(super) fn time(
+    bench: &mut Bench<'_>,
+    path: &str,
+    expected: &Took,
+    us: u64,
+    evidence: Vec<u64>,
+) {
     let wanted = |span: relay_simulator::duration::Span| span.get().as_micros() as u64;
     let (least, most) = match expected {
         Took::Exactly(time) => (Some(wanted(*time)), Some(wanted(*time))),
@@ -329,4 +339,3 @@ pub(super) fn time(bench: &mut Bench<'_>, path: &str, expected: &Took, us: u64, 
     let finding = Finding::new(short_enough && long_enough, shown, evidence);
     bench.lay(path, format!("to take {}", took(expected)), finding);
 }
-

@@ -28,11 +28,16 @@ pub(super) fn pins(bench: &mut Bench<'_>, path: &str, expected: &ExpectPins) {
         .collect();
     let seen: Vec<String> = calls.iter().map(|sent| pin_of(sent.frame)).collect();
     let held = seen.len() == wanted.len()
-        && seen.iter().zip(wanted).all(|(seen, wanted)| {
-            seen == wanted || (wanted == ANY && seen != NONE)
-        });
+        && seen
+            .iter()
+            .zip(wanted)
+            .all(|(seen, wanted)| seen == wanted || (wanted == ANY && seen != NONE));
     let evidence = calls.iter().map(|sent| sent.seq).collect();
-    bench.lay(path, format!("the pins {}", all_of(wanted)), Finding::new(held, all_of(&seen), evidence));
+    bench.lay(
+        path,
+        format!("the pins {}", all_of(wanted)),
+        Finding::new(held, all_of(&seen), evidence),
+    );
 }
 
 fn pin_of(frame: &Value) -> String {
@@ -84,7 +89,8 @@ pub(super) fn requests(bench: &mut Bench<'_>, path: &str, filter: &RequestFilter
             };
             let held = !found.is_empty() && strays.is_empty();
             let evidence = strays.iter().map(|one| one.seq).collect();
-            let words = format!("every one of {what} to have `{name}` {} in its {kind}", word(value));
+            let words =
+                format!("every one of {what} to have `{name}` {} in its {kind}", word(value));
             bench.lay(&format!("{path}.every_{kind}"), words, Finding::new(held, seen, evidence));
         }
     }
@@ -153,11 +159,8 @@ pub(super) fn frames(bench: &mut Bench<'_>, path: &str, filter: &FrameFilter) {
     let evidence: Vec<u64> = found.iter().map(|sent| sent.seq).collect();
     number(bench, path, filter.count.as_ref(), &describe_frames(filter), evidence.clone());
     if filter.unique_ids == Some(true) {
-        let ids: Vec<String> = found
-            .iter()
-            .filter_map(|sent| sent.frame.get("id"))
-            .map(Value::to_string)
-            .collect();
+        let ids: Vec<String> =
+            found.iter().filter_map(|sent| sent.frame.get("id")).map(Value::to_string).collect();
         let mut unique = ids.clone();
         unique.sort();
         unique.dedup();
@@ -215,20 +218,16 @@ pub(super) fn pacing(bench: &mut Bench<'_>, path: &str, pacing: &Pacing) {
         Timing::Exact => 1.0,
         Timing::Real { scale, .. } => scale,
     };
-    let bound = |time: relay_simulator::duration::Span| {
-        (time.get().as_micros() as f64 * scale) as u64
-    };
+    let bound =
+        |time: relay_simulator::duration::Span| (time.get().as_micros() as f64 * scale) as u64;
     let shown: Vec<String> = gaps.iter().take(8).map(|(_, gap)| micros(*gap)).collect();
     let seen = match gaps.len() {
         0 => "no two requests to look between".to_owned(),
         many => format!("{many} gaps: {}", shown.join(", ")),
     };
     if let Some(least) = pacing.gap_at_least {
-        let strays: Vec<u64> = gaps
-            .iter()
-            .filter(|(_, gap)| *gap < bound(least))
-            .map(|(seq, _)| *seq)
-            .collect();
+        let strays: Vec<u64> =
+            gaps.iter().filter(|(_, gap)| *gap < bound(least)).map(|(seq, _)| *seq).collect();
         let finding = Finding::new(!gaps.is_empty() && strays.is_empty(), seen.clone(), strays);
         let words = format!("at least {least} between requests to `{}`", pacing.route);
         bench.lay(&format!("{path}.gap_at_least"), words, finding);
@@ -282,13 +281,15 @@ fn span(
             .named(name)
             .map(|window| Window { first: window.last, ..whole })
             .ok_or_else(|| missing(name)),
-        (Some(during), Some(after)) => match (bench.reading.named(during), bench.reading.named(after)) {
-            (Some(during), Some(after)) => {
-                Ok(Window { first: during.first.max(after.last), ..during })
+        (Some(during), Some(after)) => {
+            match (bench.reading.named(during), bench.reading.named(after)) {
+                (Some(during), Some(after)) => {
+                    Ok(Window { first: during.first.max(after.last), ..during })
+                }
+                (None, _) => Err(missing(during)),
+                (_, None) => Err(missing(after)),
             }
-            (None, _) => Err(missing(during)),
-            (_, None) => Err(missing(after)),
-        },
+        }
     };
     match window {
         Ok(window) => Some(window),

@@ -62,9 +62,7 @@ impl Diagnostic {
         let (start, end) = self.bytes();
         let name = self.source.name();
         let mut report = Level::ERROR.primary_title(&self.message).element(
-            Snippet::source(text)
-                .path(&name)
-                .annotation(AnnotationKind::Primary.span(start..end)),
+            Snippet::source(text).path(&name).annotation(AnnotationKind::Primary.span(start..end)),
         );
         if let Some(help) = &self.help {
             report = report.element(Level::HELP.message(help));

@@ -58,9 +58,11 @@ pub fn expand(document: &Node) -> Result<Vec<Expanded>, Vec<Problem>> {
         cases.push(Expanded { parameters, document });
     }
 
-    for (key, _) in axes.iter().map(|(key, values)| (*key, values)).filter(|(key, _)| {
-        key.name != TRANSPORT_AXIS && !used.contains(&key.name)
-    }) {
+    for (key, _) in axes
+        .iter()
+        .map(|(key, values)| (*key, values))
+        .filter(|(key, _)| key.name != TRANSPORT_AXIS && !used.contains(&key.name))
+    {
         problems.push(unused("axis", key));
     }
     for (key, _) in bindings.iter().filter(|(key, _)| !used.contains(&key.name)) {
@@ -92,7 +94,11 @@ fn axes<'a>(document: &'a Node, problems: &mut Vec<Problem>) -> Axes<'a> {
             }),
             _ => problems.push(Problem {
                 span: node.span,
-                message: format!("axis `{}` needs a list of values, found {}", key.name, node.kind()),
+                message: format!(
+                    "axis `{}` needs a list of values, found {}",
+                    key.name,
+                    node.kind()
+                ),
                 help: None,
             }),
         }
@@ -227,7 +233,9 @@ impl Filler<'_> {
             let known: Vec<&str> = self.variables.keys().copied().collect();
             self.problems.push(Problem {
                 span,
-                message: format!("`${{{name}}}` is neither an axis of `matrix` nor a name of `let`"),
+                message: format!(
+                    "`${{{name}}}` is neither an axis of `matrix` nor a name of `let`"
+                ),
                 help: did_you_mean(name, known),
             });
             return None;

@@ -13,6 +13,7 @@ pub mod expand;
 pub mod expect;
 pub mod node;
 mod parse;
+pub mod reference;
 mod references;
 pub mod scenario;
 pub mod shape;

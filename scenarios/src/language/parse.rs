@@ -95,7 +95,8 @@ fn documents(source: &Source) -> Result<Vec<Node>, Diagnostics> {
             Ok(documents)
         }
         Err(error) => {
-            let span = error.location().map_or(Span { line: 1, column: 1, ..Span::default() }, Into::into);
+            let span =
+                error.location().map_or(Span { line: 1, column: 1, ..Span::default() }, Into::into);
             report(span, yaml_words(&error), None);
             Err(diagnostics)
         }

@@ -7,8 +7,8 @@ use super::shape::Problem;
 use super::step::{ActWith, AgentAct, Step};
 use super::suggest::did_you_mean;
 use crate::requirements;
-use relay_simulator::person::Edit;
 use relay_simulator::journal::Journal;
+use relay_simulator::person::Edit;
 use relay_simulator::surface::Surface;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -131,7 +131,10 @@ impl<'a> Check<'a> {
     fn trust(&mut self) {
         let specs = std::iter::once((vec!["client"], &self.scenario.client)).chain(
             self.scenario.agents.iter().filter_map(|(name, agent)| {
-                agent.client.as_ref().map(|client| (vec!["agents", name.as_str(), "client"], client))
+                agent
+                    .client
+                    .as_ref()
+                    .map(|client| (vec!["agents", name.as_str(), "client"], client))
             }),
         );
         let mut found = Vec::new();
@@ -200,7 +203,8 @@ impl<'a> Check<'a> {
                 self.add(span, "the step does several things".into(), Some(help.into()));
             }
         }
-        let is_within = path.iter().any(|part| matches!(part, PathStep::Key(key) if key == "together"));
+        let is_within =
+            path.iter().any(|part| matches!(part, PathStep::Key(key) if key == "together"));
         if step.after.is_some() && !is_within {
             let span = self.under(path, &["after"]);
             let help = "between steps that follow each other, time passes with a step `wait`";
@@ -299,9 +303,10 @@ impl<'a> Check<'a> {
     fn screen(&mut self, handle: &str, span: Span) {
         let Some(screens) = &self.screens else { return };
         if !screens.contains(handle) {
-            let help = did_you_mean(handle, screens.iter().map(String::as_str)).unwrap_or_else(
-                || format!("it has {}", list(&screens.iter().cloned().collect::<Vec<_>>())),
-            );
+            let help =
+                did_you_mean(handle, screens.iter().map(String::as_str)).unwrap_or_else(|| {
+                    format!("it has {}", list(&screens.iter().cloned().collect::<Vec<_>>()))
+                });
             self.add(span, format!("the surface has no screen `{handle}`"), Some(help));
         }
     }
@@ -355,7 +360,11 @@ impl<'a> Check<'a> {
                     && !(1..=rules).contains(&rule)
                 {
                     let span = self.under(&path, &["struck", "rule"]);
-                    self.add(span, format!("there is no fault {rule}: `relay.faults` has {rules}"), None);
+                    self.add(
+                        span,
+                        format!("there is no fault {rule}: `relay.faults` has {rules}"),
+                        None,
+                    );
                 }
             }
             Outcome::Pins(ExpectPins::All(_))
@@ -390,9 +399,8 @@ impl<'a> Check<'a> {
             && !self.steps.iter().any(|known| known == step)
         {
             let span = self.under(path, keys);
-            let help = did_you_mean(step, self.steps.iter().map(String::as_str)).or_else(|| {
-                self.steps.is_empty().then(|| "no step has a `name:`".to_owned())
-            });
+            let help = did_you_mean(step, self.steps.iter().map(String::as_str))
+                .or_else(|| self.steps.is_empty().then(|| "no step has a `name:`".to_owned()));
             self.add(span, format!("no step is called `{step}`"), help);
         }
     }
@@ -432,8 +440,7 @@ fn step_names(steps: &[Step], into: &mut Vec<String>) {
 /// The screens that there can be: those of the start, and those that somebody creates by name.
 /// None when somebody creates one without naming it.
 fn screens(scenario: &Scenario) -> Option<BTreeSet<String>> {
-    let mut screens: BTreeSet<String> =
-        scenario.surface.screens.keys().cloned().collect();
+    let mut screens: BTreeSet<String> = scenario.surface.screens.keys().cloned().collect();
     let mut is_known = true;
     let mut created = |id: Option<&str>| match id {
         Some(id) => {

@@ -151,11 +151,7 @@ impl<'a> Walk<'a> {
         );
         match &node.value {
             Value::Text(text) => {
-                self.add(
-                    node.span,
-                    format!("unknown {what} `{text}`"),
-                    Some(meant(text, &known)),
-                );
+                self.add(node.span, format!("unknown {what} `{text}`"), Some(meant(text, &known)));
             }
             _ => {
                 self.add(
@@ -213,7 +209,8 @@ impl<'a> Walk<'a> {
         if let Value::Text(text) = &node.value {
             let known: Vec<&str> =
                 fitting.iter().flat_map(|(branch, _)| self.all_words(branch)).collect();
-            if !known.is_empty() && fitting.iter().all(|(branch, _)| !self.all_words(branch).is_empty())
+            if !known.is_empty()
+                && fitting.iter().all(|(branch, _)| !self.all_words(branch).is_empty())
             {
                 let what = title(schema).map_or("value", without_article);
                 return self.add(
@@ -252,9 +249,7 @@ impl<'a> Walk<'a> {
         let best = fitting.into_iter().min_by_key(|(branch, problems)| {
             let knows = |name: &str| branch.pointer(&format!("/properties/{name}")).is_some();
             let unknown = match &node.value {
-                Value::Map(entries) => {
-                    entries.iter().filter(|(key, _)| !knows(&key.name)).count()
-                }
+                Value::Map(entries) => entries.iter().filter(|(key, _)| !knows(&key.name)).count(),
                 _ => 0,
             };
             (unknown, problems.len())

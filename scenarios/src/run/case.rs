@@ -6,9 +6,7 @@ use super::seat::{Seating, Session};
 use crate::judge::FAULT;
 use crate::language::step::{ActWith, AgentAct, PlainAct, RelayAct, Step};
 use crate::plan::PlannedCase;
-use crate::subject::protocol::{
-    Announce, Answer, Call, Named, Operation, OperationError,
-};
+use crate::subject::protocol::{Announce, Answer, Call, Named, Operation, OperationError};
 use crate::subject::{Subject, SubjectFault};
 use futures_util::future::{LocalBoxFuture, join_all};
 use rand::RngExt;
@@ -36,7 +34,7 @@ where
     F: AsyncFnOnce(&World, &Arc<Recorder>, u64) -> Result<Subject, SubjectFault>,
 {
     let seed = case_seed(conditions.seed, &case.id);
-    let session = session(seed);
+    let session = session(conditions.seed, seed);
     let recorder = Recorder::start(&session.token);
     let spec = world_spec(case, conditions.clock, &session);
     let journal = Journal::new(Arc::clone(&recorder) as _);
@@ -74,17 +72,19 @@ where
     Record { header, entries: recorder.take() }
 }
 
-/// The tokens of the sessions of these cases, so that reports can look for them.
-pub fn tokens(cases: &[PlannedCase], run_seed: u64) -> Vec<String> {
-    cases.iter().map(|case| session(case_seed(run_seed, &case.id)).token).collect()
+/// The token of every session of a run. One for all of them: no two sessions ever meet, and
+/// whoever reports on the run has one secret to look for.
+pub fn token(run_seed: u64) -> String {
+    hex::<16>(&mut rand_chacha::ChaCha12Rng::seed_from_u64(run_seed))
 }
 
-fn session(seed: u64) -> Session {
-    let mut random = rand_chacha::ChaCha12Rng::seed_from_u64(seed);
-    let mut hex = |bytes: usize| -> String {
-        (0..bytes).map(|_| format!("{:02x}", random.random::<u8>())).collect()
-    };
-    Session { id: format!("session-{}", hex(4)), token: hex(16) }
+fn session(run_seed: u64, case_seed: u64) -> Session {
+    let mut random = rand_chacha::ChaCha12Rng::seed_from_u64(case_seed);
+    Session { id: format!("session-{}", hex::<4>(&mut random)), token: token(run_seed) }
+}
+
+fn hex<const BYTES: usize>(random: &mut rand_chacha::ChaCha12Rng) -> String {
+    (0..BYTES).map(|_| format!("{:02x}", random.random::<u8>())).collect()
 }
 
 fn world_spec(case: &PlannedCase, clock: Clock, session: &Session) -> WorldSpec {
@@ -153,6 +153,9 @@ impl<'a> Stage<'a> {
         step: &'b Step,
     ) -> LocalBoxFuture<'b, Result<(), SubjectFault>> {
         Box::pin(async move {
+            if let Some(after) = step.after {
+                tokio::time::sleep(self.clock.scaled(after.get())).await;
+            }
             let says = says(step, self.case.scenario.sole_agent());
             self.recorder.write(Event::StepStarted { step: index, says });
             if let Some(act) = &step.agent {
@@ -217,7 +220,8 @@ impl<'a> Stage<'a> {
         }
         let owner = with.owner.clone().unwrap_or_else(|| self.seating.owner(&agent));
         let operation = operation(&agent, owner, with);
-        self.ask(index, &agent, operation).await?;
+        // What the client answered is in the record; judging looks at it, the script does not.
+        let _recorded = self.ask(index, &agent, operation).await?;
         Ok(())
     }
 
@@ -242,7 +246,11 @@ impl<'a> Stage<'a> {
         }
         let answer = self.ask(index, agent, Operation::Attach(Box::new(attach))).await?;
         let Ok(Answer::Attached(attached)) = answer else { return Ok(false) };
-        let seat = Seat { attachment: Some(attached.attachment), client: attached.client, state: None };
+        if let Some(client) = &attached.client {
+            self.world.introduce(agent, client);
+        }
+        let seat =
+            Seat { attachment: Some(attached.attachment), client: attached.client, state: None };
         self.seats.borrow_mut().insert(agent.to_owned(), seat);
         self.told_state(agent, "attached");
         Ok(true)

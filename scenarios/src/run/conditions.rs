@@ -63,9 +63,8 @@ const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 
 /// FNV-1a: small, fixed for ever, and good enough to tell names apart.
 fn fold(start: u64, text: &str) -> u64 {
-    text.bytes().fold(start, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    text.bytes()
+        .fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ mod recorder;
 mod runner;
 mod seat;
 
-pub use conditions::{Clock, Conditions};
-pub use case::tokens;
-pub(crate) use recorder::Recorder;
+pub use case::token;
 pub use conditions::name_hash;
+pub use conditions::{Clock, Conditions};
+pub(crate) use recorder::Recorder;
 pub use runner::{Progress, RunOptions, Runner, Which};

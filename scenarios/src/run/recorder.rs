@@ -2,9 +2,7 @@
 //! the live types to the recorded ones.
 
 use crate::judge::LEAKED;
-use relay_reports::record::{
-    AnswerError, Author, CellChange, ChangeRow, Direction, Entry, Event,
-};
+use relay_reports::record::{AnswerError, Author, CellChange, ChangeRow, Direction, Entry, Event};
 use relay_simulator::journal::{self, Sink};
 use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -168,7 +166,9 @@ fn kept(frame: Value) -> Value {
         Value::Object(mut fields) => {
             for (key, value) in &mut fields {
                 if !matches!(key.as_str(), "jsonrpc" | "id" | "method") && weight(value) > 1024 {
-                    *value = Value::String(format!("[left out of the record; the frame has {bytes} bytes]"));
+                    *value = Value::String(format!(
+                        "[left out of the record; the frame has {bytes} bytes]"
+                    ));
                 }
             }
             Value::Object(fields)

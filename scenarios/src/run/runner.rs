@@ -219,7 +219,11 @@ impl<'a> Worker<'a> {
         record
     }
 
-    async fn play_with(&mut self, case: &PlannedCase, command: &str) -> Result<Record, SubjectFault> {
+    async fn play_with(
+        &mut self,
+        case: &PlannedCase,
+        command: &str,
+    ) -> Result<Record, SubjectFault> {
         let adapter = match self.adapter.take() {
             Some(adapter) if adapter.is_alive() => adapter,
             _ => Rc::new(Adapter::start(command, Limits::default()).await?),

@@ -148,15 +148,10 @@ impl Seating<'_> {
         match spec {
             Some(TrustSpec::Undeclared) => Trust { undeclared: true, ..Trust::default() },
             Some(TrustSpec::EveryTool) => Trust { every_tool: true, ..Trust::default() },
-            Some(TrustSpec::Allow(list)) => Trust {
-                allow: list.allow.clone(),
-                pins: list.pins.clone(),
-                ..Trust::default()
-            },
-            None => Trust {
-                allow: stock_tools(&self.scenario.surface),
-                ..Trust::default()
-            },
+            Some(TrustSpec::Allow(list)) => {
+                Trust { allow: list.allow.clone(), pins: list.pins.clone(), ..Trust::default() }
+            }
+            None => Trust { allow: stock_tools(&self.scenario.surface), ..Trust::default() },
         }
     }
 
@@ -174,15 +169,9 @@ impl Seating<'_> {
     /// Agents that work on one attachment share a store; the others have one of their own.
     fn store(&self, agent: &str) -> Store {
         let host = self.works_on(agent).unwrap_or(agent);
-        let is_shared = self
-            .scenario
-            .agents
-            .values()
-            .any(|other| other.works_on.as_deref() == Some(host));
-        Store {
-            kind: StoreKind::Memory,
-            path: is_shared.then(|| format!("of-{host}")),
-        }
+        let is_shared =
+            self.scenario.agents.values().any(|other| other.works_on.as_deref() == Some(host));
+        Store { kind: StoreKind::Memory, path: is_shared.then(|| format!("of-{host}")) }
     }
 
     fn spec(&self, agent: &str) -> Option<&AgentSpec> {
@@ -230,11 +219,8 @@ fn host_and_port(url: &str) -> (String, u16) {
 fn pem(der: &[u8]) -> String {
     use base64::Engine as _;
     let text = base64::engine::general_purpose::STANDARD.encode(der);
-    let lines: Vec<&str> = text
-        .as_bytes()
-        .chunks(64)
-        .filter_map(|line| std::str::from_utf8(line).ok())
-        .collect();
+    let lines: Vec<&str> =
+        text.as_bytes().chunks(64).filter_map(|line| std::str::from_utf8(line).ok()).collect();
     format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))
 }
 

@@ -78,17 +78,7 @@ impl Subject {
     ) -> Result<Result<Answer, OperationError>, SubjectFault> {
         match self {
             Self::Builtin(builtin) => Ok(builtin.perform(operation).await),
-            Self::Adapter { adapter, deadline } => {
-                let name = operation.name();
-                let answer = adapter.ask(operation, *deadline).await?;
-                match answer {
-                    Err(error) if error.code == protocol::ErrorCode::AdapterError => {
-                        let message = error.message;
-                        Err(SubjectFault::AdapterError { operation: name, message })
-                    }
-                    answer => Ok(answer),
-                }
-            }
+            Self::Adapter { adapter, deadline } => Ok(adapter.ask(operation, *deadline).await?),
         }
     }
 
