@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::mock::{
-    Act, Part, Relay, SESSION, Seat, TOKEN, json_error, minted, result, run, seeded, text,
-    transports,
+    Act, Part, Relay, SESSION, Seat, TOKEN, json_error, minted, result, run, run_real, seeded, sse,
+    text, transports,
 };
 use relay_client::{Auth, Happened, LongPoll, Transport};
 use serde_json::{Value, json};
@@ -371,13 +371,17 @@ fn an_answer_over_the_bound_is_refused_at_once_as_applied() {
     });
 }
 
+/// On the real clock: a paused one stands still while bytes are on their way.
 #[test]
 fn a_stream_that_never_pauses_still_ends_at_the_deadline() {
-    run(async {
-        let parts = (0..9000)
-            .flat_map(|_| [text(&": x\n".repeat(100)), Part::Wait(Duration::from_millis(1))]);
-        let error = call_over(parts.collect(), true).await.unwrap_err();
-        assert_eq!(error.code(), "timeout");
+    run_real(async {
+        let relay = Relay::start().await;
+        let seat = Seat::take(relay.builder().timeout(Duration::from_millis(400))).await;
+        seat.client.tools(&seat.owner, &seat.attachment.id).await.unwrap();
+        relay.on_nth("events", 2, sse(vec![Part::Flood(": x\n".repeat(5000))]));
+        let asked = Instant::now();
+        assert_eq!(seat.call("screen_read").await.unwrap_err().code(), "timeout");
+        assert!(asked.elapsed() < 10 * SECOND, "{:?}", asked.elapsed());
     });
 }
 

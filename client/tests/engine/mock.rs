@@ -42,6 +42,8 @@ pub(crate) enum Act {
 pub(crate) enum Part {
     Bytes(Vec<u8>),
     Wait(Duration),
+    /// The same text again and again, for ever, as fast as it is read.
+    Flood(String),
     /// The answer to the last request, as JSON, wherever it is needed.
     LastAnswer,
 }
@@ -438,6 +440,11 @@ impl Relay {
                     Some(Part::Wait(time)) => sleep(time).await,
                     Some(Part::Bytes(bytes)) => {
                         return Some((Ok::<_, Infallible>(Bytes::from(bytes)), (relay, parts)));
+                    }
+                    Some(Part::Flood(text)) => {
+                        let bytes = Bytes::from(text.clone());
+                        parts.push_front(Part::Flood(text));
+                        return Some((Ok(bytes), (relay, parts)));
                     }
                     Some(Part::LastAnswer) => {
                         let answer = relay.inner.lock().unwrap().last_answer.to_string();

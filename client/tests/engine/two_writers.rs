@@ -243,6 +243,28 @@ fn a_change_is_never_lost_because_its_label_was_refused() {
 }
 
 #[test]
+fn an_answer_with_holes_moves_no_marker() {
+    run(async {
+        let feed = |rows: Value, revision: &str| json!({ "result": { "content": [], "_meta": { "changes": rows, "revision": revision } } });
+        let relay = surface(vec![
+            minted("a", "r1"),
+            feed(json!([{ "title": "no handle" }]), "r2"),
+            feed(json!([{ "id": "screen_7" }]), "r3"),
+            result("b"),
+        ])
+        .await;
+        let seat = Seat::take(relay.builder()).await;
+        seat.call("screen_read").await.unwrap();
+        for handles in [vec![], vec!["screen_7"]] {
+            let told = seat.client.changes_since(&seat.owner, &seat.attachment.id).await.unwrap();
+            assert_eq!(told.handles(), handles);
+        }
+        seat.call("screen_read").await.unwrap();
+        assert_eq!(relay.pins(), [Value::Null, json!("r1"), json!("r1"), json!("r3")]);
+    });
+}
+
+#[test]
 fn a_harness_gets_framed_descriptions_and_its_own_approval_policy() {
     run(async {
         use relay_client::Approval;
