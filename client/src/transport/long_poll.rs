@@ -174,8 +174,13 @@ async fn poll(
     let body = read_bounded(&mut answered.response, exchange.frame_bytes_max, exchange.id);
     let body = match timeout_at(exchange.deadline.at, body).await {
         Err(_) => return Err(exchange.timed_out(skipped)),
-        Ok(Err(BodyEnd::TooLarge { ours: true })) => return Err(exchange.answer_too_large()),
-        Ok(Err(BodyEnd::TooLarge { ours: false })) => {
+        Ok(Err(BodyEnd::TooLarge { ours })) => {
+            // The body was refused before its cursor was read. Asking again behind the old cursor
+            // would bring the same body, for ever; asking without one brings what is new (POLL-5).
+            mailbox.cursor = None;
+            if ours {
+                return Err(exchange.answer_too_large());
+            }
             skipped.oversized += 1;
             return Ok(Polled::Nothing);
         }

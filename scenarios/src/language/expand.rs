@@ -1,6 +1,6 @@
 //! Matrices and variables: one document becomes one tree of values for each case.
 
-use super::node::{Key, Node, PathStep, Span, Value};
+use super::node::{Key, Node, Span, Value};
 use super::shape::Problem;
 use super::suggest::did_you_mean;
 use indexmap::{IndexMap, IndexSet};
@@ -254,9 +254,4 @@ impl Filler<'_> {
         self.depth -= 1;
         Some(filled)
     }
-}
-
-/// The place of a path in the filled-in document, for a mistake found after the types were read.
-pub fn span_at(document: &Node, path: &[PathStep]) -> Span {
-    document.nearest(path).span
 }

@@ -80,6 +80,18 @@ impl Node {
         next.map_or(self, |node| node.nearest(rest))
     }
 
+    /// Where a path stands: the value, or its key when the value is a whole block, so that a caret
+    /// points at one word.
+    pub fn place(&self, path: &[PathStep]) -> Span {
+        let node = self.nearest(path);
+        let (Value::Map(_) | Value::List(_), Some((PathStep::Key(key), above))) =
+            (&node.value, path.split_last())
+        else {
+            return node.span;
+        };
+        self.nearest(above).entry(key).map_or(node.span, |(key, _)| key.span)
+    }
+
     /// The value without its places.
     pub fn to_json(&self) -> Json {
         match &self.value {

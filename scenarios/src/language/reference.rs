@@ -73,7 +73,8 @@ fn section(page: &mut String, root: &Json, name: &str, part: &Json, found: &mut 
 }
 
 fn name_of(reference: &str, part: &Json) -> String {
-    part.get("title").and_then(Json::as_str).unwrap_or(reference).to_owned()
+    let name = part.get("title").and_then(Json::as_str).unwrap_or(reference);
+    name.strip_suffix("Spec").unwrap_or(name).to_owned()
 }
 
 fn description(part: &Json) -> Option<&str> {

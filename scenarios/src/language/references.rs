@@ -295,7 +295,7 @@ impl<'a> Check<'a> {
 
     fn edit(&mut self, edit: &Edit, path: &[PathStep]) {
         if let Some(handle) = edited(edit) {
-            let span = self.document.nearest(path).span;
+            let span = self.under(path, &[edit.verb()]);
             self.screen(handle, span);
         }
     }
@@ -418,7 +418,7 @@ impl<'a> Check<'a> {
     fn under(&self, path: &[PathStep], keys: &[&str]) -> Span {
         let mut path = path.to_vec();
         path.extend(keys.iter().map(|key| PathStep::Key((*key).into())));
-        self.document.nearest(&path).span
+        self.document.place(&path)
     }
 
     fn add(&mut self, span: Span, message: String, help: Option<String>) {

@@ -252,7 +252,11 @@ impl<'a> Walk<'a> {
                 Value::Map(entries) => entries.iter().filter(|(key, _)| !knows(&key.name)).count(),
                 _ => 0,
             };
-            (unknown, problems.len())
+            // `12x` is a slip in a duration, not in one of the words beside it.
+            let begins_with_digit = matches!(&node.value, Value::Text(text)
+                if text.starts_with(|c: char| c.is_ascii_digit()));
+            let is_word_list = words(branch).is_some();
+            (unknown, begins_with_digit && is_word_list, problems.len())
         });
         match best {
             Some((_, problems)) => self.problems.extend(problems),
@@ -272,7 +276,11 @@ impl<'a> Walk<'a> {
 
     /// Whether a branch is about nodes of this kind at all.
     fn could_be(&self, branch: &'a Json, node: &Node) -> bool {
-        let (branch, _) = self.resolve(branch);
+        let (branch, name) = self.resolve(branch);
+        if name == Some("Duration") {
+            // A bare number is a duration whose unit was forgotten.
+            return matches!(node.value, Value::Text(_) | Value::Number(_));
+        }
         if let Some(inner) = list(branch, "anyOf").or_else(|| list(branch, "oneOf")) {
             return inner.iter().any(|inner| self.could_be(inner, node));
         }
