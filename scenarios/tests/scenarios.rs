@@ -1,5 +1,7 @@
 //! Every case of the embedded suite, as a test of its own.
 
+#![allow(clippy::print_stderr, reason = "a harness of its own says itself why it cannot start")]
+
 use libtest_mimic::{Arguments, Failed, Trial};
 use relay_reports::Redactor;
 use relay_reports::console::{Options, Printer};

@@ -150,8 +150,8 @@ impl From<serde_yaml::Location> for Span {
         Self {
             line: location.line(),
             column: location.column(),
-            start: bytes(location.span().byte_offset().map(Into::into)).unwrap_or(usize::MAX),
-            len: bytes(location.span().byte_len().map(Into::into)).unwrap_or(0),
+            start: bytes(location.span().byte_offset()).unwrap_or(usize::MAX),
+            len: bytes(location.span().byte_len()).unwrap_or(0),
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::subject::{Subject, SubjectFault};
 use relay_reports::record::{ClientName, Record};
 use relay_reports::verdict::{Case, Verdict};
 use relay_simulator::clock;
+use relay_simulator::duration::Span;
 use relay_simulator::wire::{Endpoint, Wire};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -116,10 +117,8 @@ impl Runner {
                 });
             }
             drop(results);
-            let mut done = 0;
-            for (index, case) in finished {
-                done += 1;
-                progress(Progress::Finished { case: &case, done, of: cases.len() });
+            for (before, (index, case)) in finished.into_iter().enumerate() {
+                progress(Progress::Finished { case: &case, done: before + 1, of: cases.len() });
                 let failed =
                     matches!(case.verdict, Verdict::Failed { .. } | Verdict::TestbedFault { .. });
                 if failed && self.options.fail_fast {
@@ -253,7 +252,7 @@ impl<'a> Worker<'a> {
 /// handshake, a discovery and a call, each running into its own deadline; ten times that, and a
 /// fixed part for a machine that is busy with something else.
 fn deadline(case: &PlannedCase, clock: Clock) -> Duration {
-    let timeout = case.scenario.client.timeout.map_or(Duration::from_secs(30), |time| time.get());
+    let timeout = case.scenario.client.timeout.map_or(Duration::from_secs(30), Span::get);
     Duration::from_secs(10) + clock.scaled(timeout) * 10
 }
 
