@@ -10,7 +10,13 @@ use relay_scenarios::select::{Selection, select};
 use relay_simulator::clock::run_virtual;
 use relay_simulator::wire::{Wire, serve};
 
+#[global_allocator]
+static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
+    // reqwest wants a provider even for plain HTTP; our client brings its own along.
+    let provider = rustls::crypto::ring::default_provider();
+    provider.install_default().expect("nobody was first");
     divan::main();
 }
 

@@ -97,8 +97,10 @@ pub fn plan(case: ParsedCase, shown_as: &str) -> PlannedCase {
 
 fn places(case: &ParsedCase) -> IndexMap<String, Place> {
     let mut places = IndexMap::new();
+    let lines: Vec<&str> = case.source.text.lines().collect();
     let mut add = |path: &[PathStep], span: Span| {
-        let source = case.source.line(span.line).trim_end().to_owned();
+        let line = usize::try_from(span.line.saturating_sub(1)).ok().and_then(|at| lines.get(at));
+        let source = line.copied().unwrap_or_default().trim_end().to_owned();
         places.insert(path_text(path), Place { line: span.line, column: span.column, source });
     };
     let mut path = Vec::new();

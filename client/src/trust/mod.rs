@@ -111,13 +111,17 @@ impl DeclaredTrust<'_> {
     /// As [`DeclaredTrust::admit_name`], and when the definition is not the pinned one.
     pub fn admit(&self, tool: &ToolDefinition) -> Result<(), Refusal> {
         self.admit_name(tool.name())?;
+        let pin = self.0.pins.get(tool.name());
+        // Hashing every definition at every discovery would cost more than the rest of it.
+        if pin.is_none() && !self.0.requires_pins {
+            return Ok(());
+        }
         let digest = tool.digest();
         let tool = tool.name().to_owned();
-        match self.0.pins.get(&tool) {
+        match pin {
             Some(pin) if pin.as_bytes().ct_eq(digest.as_bytes()).into() => Ok(()),
             Some(pin) => Err(Refusal::Changed { tool, pinned: pin.clone(), digest }),
-            None if self.0.requires_pins => Err(Refusal::Unpinned { tool, digest }),
-            None => Ok(()),
+            None => Err(Refusal::Unpinned { tool, digest }),
         }
     }
 }

@@ -35,17 +35,18 @@ fn history(reading: &Reading<'_>) -> History {
     }
     for entry in &reading.record.entries {
         let seq = entry.seq;
-        match entry.event.clone() {
+        match &entry.event {
             Event::Write { write, author, action, cells, request } => history.write(Write {
                 seq,
-                number: write,
-                author: match author {
+                number: *write,
+                author: match author.clone() {
                     record::Author::Person { name } => Author::Person { name },
                     record::Author::Agent { client } => Author::Agent { client },
                 },
-                action,
+                action: action.clone(),
                 cells: cells
-                    .into_iter()
+                    .iter()
+                    .cloned()
                     .map(|record::CellChange { handle, field, old, new }| CellChange {
                         handle,
                         field,
@@ -53,28 +54,43 @@ fn history(reading: &Reading<'_>) -> History {
                         new,
                     })
                     .collect(),
-                request,
+                request: request.clone(),
             }),
             Event::Delivery { client, as_of, cells, rows, revision, request: _ } => {
                 let rows = rows
-                    .into_iter()
+                    .iter()
+                    .cloned()
                     .map(|record::ChangeRow { handle, write, actor }| ChangeRow {
                         handle,
                         write,
                         actor,
                     })
                     .collect();
-                history.delivery(Delivery { seq, client, as_of, cells, rows, revision });
+                history.delivery(Delivery {
+                    seq,
+                    client: client.clone(),
+                    as_of: *as_of,
+                    cells: cells.clone(),
+                    rows,
+                    revision: revision.clone(),
+                });
             }
             Event::StaleRefusal { client, tool, pin, would_write, as_of, request: _ } => {
-                history.refusal(Refusal { seq, client, tool, pin, would_write, as_of });
+                history.refusal(Refusal {
+                    seq,
+                    client: client.clone(),
+                    tool: tool.clone(),
+                    pin: pin.clone(),
+                    would_write: would_write.clone(),
+                    as_of: *as_of,
+                });
             }
             Event::Frame { direction, client: Some(client), frame, .. } => {
                 let direction = match direction {
                     record::Direction::ToSurface => Direction::ToSurface,
                     record::Direction::ToClient => Direction::ToClient,
                 };
-                history.frame(seq, direction, &client, &frame);
+                history.frame(seq, direction, client, frame);
             }
             _ => {}
         }

@@ -24,14 +24,6 @@ impl Source {
     pub fn name(&self) -> String {
         self.path.display().to_string()
     }
-
-    /// A line of the file, from 1, without its end.
-    pub fn line(&self, number: u64) -> &str {
-        usize::try_from(number)
-            .ok()
-            .and_then(|number| self.text.lines().nth(number.saturating_sub(1)))
-            .unwrap_or("")
-    }
 }
 
 /// One mistake in one place.

@@ -258,6 +258,9 @@ fn deadline(case: &PlannedCase, clock: Clock) -> Duration {
 
 /// What the client lacks of what a scenario needs.
 fn lacks(hello: &Hello, scenario: &Scenario, conditions: &Conditions) -> Vec<String> {
+    if hello.cannot_honour.is_empty() && Capability::ALL.iter().all(|one| hello.can(*one)) {
+        return Vec::new();
+    }
     let endpoint = Endpoint {
         wire: conditions.wire,
         base_url: "http://127.0.0.1".to_owned(),

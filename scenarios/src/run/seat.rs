@@ -11,6 +11,7 @@ use crate::subject::protocol::{
 use relay_simulator::journal::Journal;
 use relay_simulator::surface::{Surface, SurfaceSpec};
 use relay_simulator::wire::Endpoint;
+use std::sync::OnceLock;
 
 /// The owner of agents that name none.
 const OWNER: &str = "owner";
@@ -182,13 +183,22 @@ impl Seating<'_> {
 /// The tools of the board that an agent may have by default: all of them but the one that belongs
 /// to people, and none of the scenario's own.
 fn stock_tools(spec: &SurfaceSpec) -> Vec<String> {
-    let Ok(surface) = Surface::new(spec, Journal::forgetful()) else { return Vec::new() };
-    let is_stock = |name: &&str| {
-        *name != "screen_confirm" && !spec.tools.extra.iter().any(|extra| extra.name == *name)
-    };
-    let definitions = surface.definitions();
-    let names = definitions.iter().filter_map(|tool| tool["name"].as_str());
-    names.filter(is_stock).map(str::to_owned).collect()
+    static BOARD: OnceLock<Vec<String>> = OnceLock::new();
+    let board = BOARD.get_or_init(|| {
+        let spec = SurfaceSpec::default();
+        let feed = spec.changes.tool.name();
+        let surface = Surface::new(&spec, Journal::forgetful());
+        let definitions = surface.map(|surface| surface.definitions()).unwrap_or_default();
+        let names = definitions.iter().filter_map(|tool| tool["name"].as_str());
+        names
+            .filter(|name| *name != "screen_confirm" && Some(*name) != feed)
+            .map(str::to_owned)
+            .collect()
+    });
+    let is_own = |name: &str| spec.tools.extra.iter().any(|extra| extra.name == name);
+    let is_hidden = |name: &str| spec.tools.hide.iter().any(|hidden| hidden == name);
+    let names = board.iter().map(String::as_str).chain(spec.changes.tool.name());
+    names.filter(|name| !is_own(name) && !is_hidden(name)).map(str::to_owned).collect()
 }
 
 fn pick<'a, T>(

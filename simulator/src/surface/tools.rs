@@ -1,5 +1,7 @@
 //! The catalogue: which tools are on offer at which moment of the session, page by page.
 
+use std::sync::{Arc, OnceLock};
+
 use serde_json::{Map, Value, json};
 
 use super::spec::{Definition, Redefinition, SpecError, ToolsSpec};
@@ -38,7 +40,8 @@ pub(crate) enum Behind {
 #[derive(Debug, Clone)]
 struct Entry {
     name: String,
-    definition: Map<String, Value>,
+    /// Shared: a catalogue is asked several times a call, and a definition is a tree of values.
+    definition: Arc<Map<String, Value>>,
     behind: Behind,
 }
 
@@ -74,7 +77,8 @@ impl Catalogue {
             if let Some(annotations) = &tool.annotations {
                 definition.insert("annotations".to_owned(), annotations.clone());
             }
-            let entry = Entry { name: tool.name.clone(), definition, behind: Behind::Extra(index) };
+            let (name, definition) = (tool.name.clone(), Arc::new(definition));
+            let entry = Entry { name, definition, behind: Behind::Extra(index) };
             match entries.iter_mut().find(|entry| entry.name == tool.name) {
                 Some(Entry { behind: Behind::Extra(_), .. }) => {
                     return Err(SpecError::ExtraTwice(tool.name.clone()));
@@ -104,13 +108,15 @@ impl Catalogue {
 
     /// What answers the tool of that name once `calls` calls were answered.
     pub(crate) fn find(&self, name: &str, calls: u64) -> Option<Behind> {
+        if self.redefinitions.is_empty() {
+            return self.entries.iter().find(|entry| entry.name == name).map(|entry| entry.behind);
+        }
         self.at(calls).into_iter().find(|entry| entry.name == name).map(|entry| entry.behind)
     }
 
     /// One page of `tools/list`, as the JSON-RPC result.
     pub(crate) fn page(&self, cursor: Option<&str>, calls: u64) -> Result<Value, UnknownCursor> {
-        let tools: Vec<_> =
-            self.at(calls).into_iter().map(|entry| Value::Object(entry.definition)).collect();
+        let tools: Vec<_> = self.at(calls).into_iter().map(Entry::into_value).collect();
         let pages: Vec<_> = tools.chunks(self.page_size.min(tools.len().max(1))).collect();
         let page = match cursor {
             None => 1,
@@ -139,7 +145,7 @@ impl Catalogue {
 
     /// Every definition on offer once `calls` calls were answered, whatever page it is on.
     pub(crate) fn definitions(&self, calls: u64) -> Vec<Value> {
-        self.at(calls).into_iter().map(|entry| Value::Object(entry.definition)).collect()
+        self.at(calls).into_iter().map(Entry::into_value).collect()
     }
 
     /// The tools as they stand once `calls` calls were answered.
@@ -174,7 +180,7 @@ fn redefined(mut entry: Entry, to: &Definition) -> Option<Entry> {
     }
     let mut put = |key: &str, value: Option<Value>| {
         if let Some(value) = value {
-            entry.definition.insert(key.to_owned(), value);
+            Arc::make_mut(&mut entry.definition).insert(key.to_owned(), value);
         }
     };
     put("name", to.name.as_ref().map(|name| json!(name)));
@@ -192,7 +198,25 @@ fn cursor_to(page: usize) -> String {
     format!("page-{page}")
 }
 
+impl Entry {
+    fn into_value(self) -> Value {
+        Value::Object(Arc::unwrap_or_clone(self.definition))
+    }
+}
+
+/// The stock board's tools, its feed under the name that it has here.
 fn stock(feed: Option<&str>) -> Vec<Entry> {
+    static BOARD: OnceLock<Vec<Entry>> = OnceLock::new();
+    let mut tools = BOARD.get_or_init(board).clone();
+    if let Some(feed) = feed {
+        let since = json!({ "since": { "type": ["string", "number"] } });
+        let says = "What changed since a revision, and who changed it.";
+        tools.push(tool(feed, Stock::Feed, says, since, &[]));
+    }
+    tools
+}
+
+fn board() -> Vec<Entry> {
     let fields = || {
         json!({
             "title": { "type": "string" },
@@ -209,7 +233,7 @@ fn stock(feed: Option<&str>) -> Vec<Entry> {
         Value::Object(id.chain(picked).collect())
     };
     let every = ["title", "kind", "x", "y", "content"];
-    let mut tools = vec![
+    vec![
         tool("screen_list", Stock::List, "Every screen on the board.", json!({}), &[]),
         tool("screen_read", Stock::Read, "One screen.", pick(&[]), &["id"]),
         tool(
@@ -250,13 +274,7 @@ fn stock(feed: Option<&str>) -> Vec<Entry> {
             json!({ "proposal": { "type": "string" } }),
             &["proposal"],
         ),
-    ];
-    if let Some(feed) = feed {
-        let since = json!({ "since": { "type": ["string", "number"] } });
-        let says = "What changed since a revision, and who changed it.";
-        tools.push(tool(feed, Stock::Feed, says, since, &[]));
-    }
-    tools
+    ]
 }
 
 fn tool(name: &str, stock: Stock, description: &str, arguments: Value, needs: &[&str]) -> Entry {
@@ -272,7 +290,7 @@ fn tool(name: &str, stock: Stock, description: &str, arguments: Value, needs: &[
         "annotations": { "readOnlyHint": !stock.writes() && stock != Stock::Confirm },
     });
     let Value::Object(definition) = definition else { unreachable!("an object was written") };
-    Entry { name: name.to_owned(), definition, behind: Behind::Stock(stock) }
+    Entry { name: name.to_owned(), definition: Arc::new(definition), behind: Behind::Stock(stock) }
 }
 
 #[cfg(test)]
