@@ -135,11 +135,11 @@ pub(crate) enum NextPage {
 
 impl ToolPages {
     /// Takes the result of one page.
-    pub(crate) fn read(&mut self, result: &Value) -> Result<NextPage, Error> {
-        let Some(tools) = result.get("tools").and_then(Value::as_array) else {
+    pub(crate) fn read(&mut self, mut result: Value) -> Result<NextPage, Error> {
+        let Some(tools) = result.get_mut("tools").and_then(Value::as_array_mut) else {
             return Err(Error::surface_protocol("the surface's tool list has no list of `tools`"));
         };
-        self.tools.extend(tools.iter().cloned());
+        self.tools.append(tools);
         self.pages += 1;
         Ok(match result.get("nextCursor") {
             None | Some(Value::Null) => NextPage::Whole,
@@ -181,24 +181,24 @@ mod tests {
     fn pages_end_at_the_last_cursor_and_at_a_stuck_one() {
         let page = |cursor: Value| json!({ "tools": [{ "name": "a" }], "nextCursor": cursor });
         let mut pages = ToolPages::default();
-        assert_eq!(pages.read(&page(json!("2"))).unwrap(), NextPage::At("2".to_owned()));
-        assert_eq!(pages.read(&page(json!(""))).unwrap(), NextPage::At(String::new()));
-        assert_eq!(pages.read(&page(json!(null))).unwrap(), NextPage::Whole);
+        assert_eq!(pages.read(page(json!("2"))).unwrap(), NextPage::At("2".to_owned()));
+        assert_eq!(pages.read(page(json!(""))).unwrap(), NextPage::At(String::new()));
+        assert_eq!(pages.read(page(json!(null))).unwrap(), NextPage::Whole);
         assert_eq!(pages.tools.len(), 3);
 
         let mut cycle = ToolPages::default();
-        cycle.read(&page(json!("2"))).unwrap();
-        cycle.read(&page(json!("3"))).unwrap();
-        assert!(matches!(cycle.read(&page(json!("2"))).unwrap(), NextPage::Cut(_)));
-        assert!(matches!(ToolPages::default().read(&page(json!(7))).unwrap(), NextPage::Cut(_)));
-        ToolPages::default().read(&json!({ "tools": {} })).unwrap_err();
+        cycle.read(page(json!("2"))).unwrap();
+        cycle.read(page(json!("3"))).unwrap();
+        assert!(matches!(cycle.read(page(json!("2"))).unwrap(), NextPage::Cut(_)));
+        assert!(matches!(ToolPages::default().read(page(json!(7))).unwrap(), NextPage::Cut(_)));
+        ToolPages::default().read(json!({ "tools": {} })).unwrap_err();
     }
 
     #[test]
     fn pages_have_a_bound() {
         let mut pages = ToolPages::default();
         for n in 1.. {
-            let next = pages.read(&json!({ "tools": [], "nextCursor": n.to_string() })).unwrap();
+            let next = pages.read(json!({ "tools": [], "nextCursor": n.to_string() })).unwrap();
             if next == NextPage::Cut("the surface has more than 64 pages of tools") {
                 assert_eq!(n, PAGES_MAX);
                 break;

@@ -121,7 +121,7 @@ impl<'a> Session<'a> {
             let id = self.memory.ids.next();
             let request = ready.list_tools(&id, cursor.as_deref());
             let result = self.ask("tools/list", &id, &request, deadline).await?;
-            match pages.read(&result)? {
+            match pages.read(result)? {
                 NextPage::At(next) => cursor = Some(next),
                 NextPage::Whole => break None,
                 NextPage::Cut(why) => break Some(why.to_owned()),

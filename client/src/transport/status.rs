@@ -1,5 +1,7 @@
 //! What an HTTP answer of the relay means (LIFE-2, REV-4), as a pure function.
 
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 /// What the relay said to one request.
@@ -47,11 +49,21 @@ pub(crate) fn judge(status: u16, code: Option<&str>) -> Verdict {
 /// A JSON-RPC frame has an `error` too. That one is the surface's word about one call and says
 /// nothing about the session.
 pub(crate) fn relay_error_code(body: &[u8]) -> Option<String> {
-    let body: Value = serde_json::from_slice(body).ok()?;
-    if body.get("jsonrpc").is_some() {
+    // Every answer comes by here: what is no error is skipped without a tree being built of it.
+    #[derive(Deserialize)]
+    struct Body {
+        jsonrpc: Option<IgnoredAny>,
+        #[serde(default)]
+        error: Value,
+    }
+    // An array would be read as the fields in their order.
+    if !body.trim_ascii_start().starts_with(b"{") {
         return None;
     }
-    let error = body.get("error")?;
+    let Body { jsonrpc, error } = serde_json::from_slice(body).ok()?;
+    if jsonrpc.is_some() {
+        return None;
+    }
     let code = error.as_str().or_else(|| error.get("code")?.as_str())?;
     Some(code.to_owned())
 }
@@ -115,6 +127,7 @@ mod tests {
             ("session_gone", None),
             ("<html>session_gone</html>", None),
             (r#"["session_gone"]"#, None),
+            (r#"[null,"session_gone"]"#, None),
             ("", None),
         ];
         for (body, code) in table {

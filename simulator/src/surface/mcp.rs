@@ -102,7 +102,12 @@ impl RpcError {
 
 /// The whole frame of a result.
 pub(crate) fn result_frame(id: &Value, result: Value) -> Value {
-    json!({ "jsonrpc": "2.0", "id": id, "result": result })
+    // Member by member: `json!` would copy the result, and a page of tools is large.
+    Value::Object(Map::from_iter([
+        ("jsonrpc".to_owned(), json!("2.0")),
+        ("id".to_owned(), id.clone()),
+        ("result".to_owned(), result),
+    ]))
 }
 
 #[cfg(test)]

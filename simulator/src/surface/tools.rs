@@ -116,23 +116,25 @@ impl Catalogue {
 
     /// One page of `tools/list`, as the JSON-RPC result.
     pub(crate) fn page(&self, cursor: Option<&str>, calls: u64) -> Result<Value, UnknownCursor> {
-        let tools: Vec<_> = self.at(calls).into_iter().map(Entry::into_value).collect();
-        let pages: Vec<_> = tools.chunks(self.page_size.min(tools.len().max(1))).collect();
+        let entries = self.at(calls);
+        let size = self.page_size.min(entries.len().max(1));
+        let pages = entries.len().div_ceil(size);
         let page = match cursor {
             None => 1,
-            Some(cursor) => (2..=pages.len().max(2))
+            Some(cursor) => (2..=pages.max(2))
                 .find(|page| cursor == cursor_to(*page))
-                .filter(|page| *page <= pages.len() || self.endless)
+                .filter(|page| *page <= pages || self.endless)
                 .ok_or(UnknownCursor)?,
         };
-        let shown = pages.get(page - 1).or(pages.last()).copied().unwrap_or_default();
-        let mut result = json!({ "tools": shown });
-        if page < pages.len() {
-            result["nextCursor"] = json!(cursor_to(page + 1));
-        } else if self.endless {
-            result["nextCursor"] = json!(cursor_to(page.max(2)));
+        // An endless list shows its last page again and again.
+        let shown = entries.into_iter().skip((page.min(pages.max(1)) - 1) * size).take(size);
+        let tools = shown.map(Entry::into_value).collect();
+        let mut result = Map::from_iter([("tools".to_owned(), Value::Array(tools))]);
+        let next = if page < pages { Some(page + 1) } else { self.endless.then_some(page.max(2)) };
+        if let Some(next) = next {
+            result.insert("nextCursor".to_owned(), json!(cursor_to(next)));
         }
-        Ok(result)
+        Ok(Value::Object(result))
     }
 
     /// Whether `notifications/tools/list_changed` is due when the call of that number was
