@@ -94,11 +94,44 @@ impl Runner {
     /// Plays the cases, and judges each. The results stand in the order of `cases`; with
     /// `fail_fast` those after the first failure may be missing.
     pub fn run(&self, cases: &[PlannedCase], progress: &mut dyn FnMut(Progress<'_>)) -> Vec<Case> {
+        let mut all: Vec<Option<Case>> = cases.iter().map(|_| None).collect();
+        let mut done = 0;
+        let mut goes_on = |index: usize, case: Case| {
+            done += 1;
+            progress(Progress::Finished { case: &case, done, of: cases.len() });
+            let failed =
+                matches!(case.verdict, Verdict::Failed { .. } | Verdict::TestbedFault { .. });
+            all[index] = Some(case);
+            !(failed && self.options.fail_fast)
+        };
+        match self.options.jobs.min(cases.len()) {
+            0 | 1 => self.play_in_turn(cases, &mut goes_on),
+            workers => self.play_side_by_side(cases, workers, &mut goes_on),
+        }
+        all.into_iter().flatten().collect()
+    }
+
+    /// One worker, on the caller's own thread.
+    fn play_in_turn(&self, cases: &[PlannedCase], goes_on: &mut dyn FnMut(usize, Case) -> bool) {
+        let mut worker = Worker::new(self);
+        for (index, case) in cases.iter().enumerate() {
+            if !goes_on(index, worker.play(case)) {
+                break;
+            }
+        }
+        worker.end();
+    }
+
+    /// Several workers, each on a thread of its own, that take the next case when they are free.
+    fn play_side_by_side(
+        &self,
+        cases: &[PlannedCase],
+        workers: usize,
+        goes_on: &mut dyn FnMut(usize, Case) -> bool,
+    ) {
         let next = AtomicUsize::new(0);
         let stop = AtomicBool::new(false);
         let (results, finished) = mpsc::channel();
-        let workers = self.options.jobs.clamp(1, cases.len().max(1));
-        let mut all: Vec<Option<Case>> = cases.iter().map(|_| None).collect();
         std::thread::scope(|scope| {
             for _ in 0..workers {
                 let results = results.clone();
@@ -117,17 +150,12 @@ impl Runner {
                 });
             }
             drop(results);
-            for (before, (index, case)) in finished.into_iter().enumerate() {
-                progress(Progress::Finished { case: &case, done: before + 1, of: cases.len() });
-                let failed =
-                    matches!(case.verdict, Verdict::Failed { .. } | Verdict::TestbedFault { .. });
-                if failed && self.options.fail_fast {
+            for (index, case) in finished {
+                if !goes_on(index, case) {
                     stop.store(true, Ordering::Relaxed);
                 }
-                all[index] = Some(case);
             }
         });
-        all.into_iter().flatten().collect()
     }
 
     fn client_name(&self) -> ClientName {
